@@ -21,8 +21,6 @@ from scenarios.faults.base import Finding, await_finding
 from scenarios.timing import BROKER_BACK_MS
 
 _SERIAL, _SERIAL_BYTES = 1, 4
-_API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, _SERIAL, -1)
-"""ApiVersions v0 with a correlation id and no client.id, after its length: any broker answers."""
 _HEAD = struct.Struct(">ii")
 _OURS = {
     errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM, errno.EADDRNOTAVAIL, errno.ENETDOWN,
@@ -32,17 +30,24 @@ _OURS = {
 
 
 class Question:
-    """A pending request; a frozen broker does not answer it and keeps the connection open."""
+    """A pending ApiVersions v0, which any broker answers, in the name of a client or of none.
+
+    A frozen broker does not answer it and keeps the connection open.
+    """
 
     def __init__(
         self,
-        broker: BrokerInfo,
-        question: bytes = _API_VERSIONS,
+        host: str,
+        port: int,
+        client_id: str | None = None,
         wrap: Callable[[socket.socket], socket.socket] | None = None,
     ) -> None:
         """Send the request, over TLS if `wrap` adds it. Raises OSError if nothing listens."""
+        name = (client_id or "").encode()
+        size = -1 if client_id is None else len(name)
+        question = struct.pack(">ihhih", 10 + len(name), 18, 0, _SERIAL, size) + name
         self._sent_ms = now_ms()
-        self._socket = socket.create_connection((broker.host, broker.port), timing.PROBE_CONNECT_S)
+        self._socket = socket.create_connection((host, port), timing.PROBE_CONNECT_S)
         try:
             if wrap is not None:
                 self._socket = wrap(self._socket)
@@ -105,7 +110,7 @@ class BrokerProbe:
         A frozen broker answers nothing; any other answers this, or ends the connection.
         """
         try:
-            return Question(self._broker)
+            return Question(self._broker.host, self._broker.port)
         except OSError as error:
             raise ChaosError(f"{self.address}: takes no connections ({error})") from error
 
@@ -115,7 +120,8 @@ class BrokerProbe:
         Any broker answers ApiVersions, before a login, too; over TLS only if the handshake ends.
         """
         try:
-            question = Question(self._broker, wrap=_tls(self._broker.security))
+            at, security = self._broker, self._broker.security
+            question = Question(at.host, at.port, wrap=_tls(security))
         except OSError:
             return False
         with closing(question):

@@ -5,6 +5,7 @@ import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, field
 from functools import partial
@@ -104,10 +105,8 @@ class FaultContext:
         """Return what each broker answers, by its address; without those that do not answer."""
         answers = {}
         for broker in self.cluster.brokers:
-            try:
+            with suppress(ChaosError):  # another fault has taken it down
                 answers[broker.id] = ask(broker.address)
-            except ChaosError:
-                continue  # another fault has taken it down
         return answers
 
     def await_finding(
@@ -116,10 +115,9 @@ class FaultContext:
         """Look until there is a finding, time is up or the run is to end; errors are none."""
 
         def quietly() -> Finding | None:
-            try:
+            with suppress(ChaosError):
                 return look()
-            except ChaosError:
-                return None
+            return None
 
         return await_finding(quietly, within_ms, missing, self.stop)
 
@@ -171,10 +169,8 @@ class FaultContext:
 
     def end_broker(self, broker: int) -> None:
         """Kill a broker of ours, if it still runs."""
-        try:
+        with suppress(ClusterError):
             self.cluster.act("kill", broker)
-        except ClusterError:
-            return
 
     def slow_disk(self, broker: int) -> SlowDisk:
         """Return the disk of a broker, whose writes can be made to wait."""

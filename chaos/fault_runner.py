@@ -6,6 +6,7 @@ A run that died before it could heal its faults is healed from the journal alone
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from chaos.errors import ChaosError, GoneError, LoadGoneError, WorkerGoneError
@@ -15,24 +16,22 @@ from chaos.plan import Step
 from chaos.tap.process import TapGoneError, has_ended
 from chaos.timing import POLL_S, TAP_ENDED_S
 from scenarios.faults import FAULTS, Fault
-from scenarios.faults.base import Finding
+from scenarios.faults.base import Finding, Hit
 
 
+@dataclass(slots=True, eq=False)
 class FaultRunner:
     """Carries out faults, from any thread, and knows which of them are not healed.
 
     `stop` ends every wait. With the call of `heal` that follows, what is active is healed at once.
     """
 
-    def __init__(
-        self, journal: Journal, progress: Callable[[str], None], stop: threading.Event
-    ) -> None:
-        self._journal = journal
-        self._progress = progress
-        self._stop = stop
-        self._open: dict[str, threading.Event] = {}
-        self._away: dict[str, str] = {}
-        self._claiming = threading.Lock()
+    _journal: Journal
+    _progress: Callable[[str], None]
+    _stop: threading.Event
+    _open: dict[str, threading.Event] = field(default_factory=dict)
+    _away: dict[str, str] = field(default_factory=dict)
+    _claiming: threading.Lock = field(default_factory=threading.Lock)
 
     @property
     def unhealed(self) -> tuple[str, ...]:
@@ -70,9 +69,9 @@ class FaultRunner:
 
     def give_up(self, step: Step, why: str) -> None:
         """Note that a fault was not injected: the verdict cannot count it."""
-        planned = step.planned
-        self._intend(step, step.id, "one-shot", planned.hits, planned.group, planned.args)
-        self._verified(f"{step.id} {step.fault} {planned.hits}", step.id, Finding(False, why))
+        hit = Hit(step.planned.hits, step.planned.group)
+        self._intend(step, step.id, "one-shot", hit)
+        self._verified(f"{step.id} {step.fault} {hit.target}", step.id, Finding(False, why))
 
     def carry_out(self, step: Step, fault_id: str, fault: Fault) -> None:
         """Inject one fault, verify it, and heal it in any case.
@@ -90,10 +89,8 @@ class FaultRunner:
                 self._away.pop(one, None)
 
     def _carry_out(self, step: Step, fault_id: str, fault: Fault) -> None:
-        what, hit = f"{fault_id} {step.fault} {fault.hit.target}", fault.hit
-        args = {**step.planned.args, **hit.details}
-        kind = "one-shot" if fault.one_shot else "recoverable"
-        self._intend(step, fault_id, kind, hit.target, hit.group, args, hit.undo)
+        what = f"{fault_id} {step.fault} {fault.hit.target}"
+        self._intend(step, fault_id, "one-shot" if fault.one_shot else "recoverable", fault.hit)
         if fault.one_shot:
             self._inject(what, fault_id, fault)
             finding = _seen(fault)
@@ -101,19 +98,11 @@ class FaultRunner:
             finding = self._break_and_heal(what, fault_id, fault)
         self._verified(what, fault_id, finding)
 
-    def _intend(
-        self,
-        step: Step,
-        fault_id: str,
-        kind: str,
-        target: str,
-        group: str | None,
-        args: Mapping[str, Any],
-        undo: Mapping[str, Any] | None = None,
-    ) -> None:
+    def _intend(self, step: Step, fault_id: str, kind: str, hit: Hit) -> None:
         named = {"fault_id": fault_id, "fault": step.fault, "kind": kind, "cause": step.cause}
-        hit = {"target": target, "group": group, "args": dict(args)}
-        self._journal.write("intent", **named, **hit, undo=undo)
+        where = {"target": hit.target, "group": hit.group}
+        args = {**step.planned.args, **hit.details}
+        self._journal.write("intent", **named, **where, args=args, undo=hit.undo)
 
     def _verified(self, what: str, fault_id: str, finding: Finding) -> None:
         holds, witness = finding.holds, finding.evidence

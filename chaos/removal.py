@@ -207,7 +207,9 @@ def _ask(
                 return ask(admin)
         except (KafkaError, OSError) as error:
             if not _did_nothing(error) or time.monotonic() + REMOTE_POLL_S > deadline:
-                if isinstance(error, BrokerResponseError) and not _gave_up(error):
+                # some time-outs of the library look like broker responses
+                gave_up = isinstance(error, RequestTimedOutError | KafkaTimeoutError)
+                if isinstance(error, BrokerResponseError) and not gave_up:
                     raise
                 raise UnreachableError(f"no answer from {bootstrap}: {error}") from error
             time.sleep(REMOTE_POLL_S)
@@ -218,8 +220,3 @@ def _did_nothing(error: BaseException) -> bool:
     if isinstance(error, BrokerResponseError):
         return error.errno in NOT_SERVED_YET
     return isinstance(error, UnknownBrokerIdError | NodeNotReadyError)
-
-
-def _gave_up(error: BaseException) -> bool:
-    """Return whether the library timed out: some of its time-outs look like broker responses."""
-    return isinstance(error, RequestTimedOutError | KafkaTimeoutError)

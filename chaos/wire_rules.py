@@ -6,17 +6,17 @@ brokers' own logs. `scenarios.faults.wire` says what each fault makes of it.
 
 import json
 import re
-import struct
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from chaos import timing
 from chaos.broker_probe import Question
-from chaos.clusters import GROUP_LOG, BrokerInfo
+from chaos.clusters import GROUP_LOG
 from chaos.errors import ChaosError
 from chaos.tap.process import RunningTap
 from chaos.tap.rules import Rule
@@ -72,22 +72,16 @@ class WireRule:
         """Send a request to a broker through the tap. Raises ChaosError if nothing listens."""
         address = self.tap.listeners[broker]
         host, _, port = address.rpartition(":")
-        listener = BrokerInfo(broker, int(port), self.tap.folder, self.tap.folder, host)
-        name = client_id.encode()
-        api_versions = struct.pack(">ihhih", 10 + len(name), 18, 0, 1, len(name)) + name
         try:
-            return Question(listener, api_versions)
+            return Question(host, int(port), client_id)
         except OSError as error:
             raise ChaosError(f"the tap takes no connections at {address} ({error})") from error
 
     def timed_ms(self, broker: int, within_s: float, client_id: str = _OUTSIDER) -> float | None:
         """Return how long a broker takes to answer; None if it does not."""
         began = time.monotonic()
-        question = self.ask(broker, client_id)
-        try:
+        with closing(self.ask(broker, client_id)) as question:
             answered = question.reply(within_s)
-        finally:
-            question.close()
         return (time.monotonic() - began) * 1000 if answered else None
 
     # Logs
@@ -95,15 +89,14 @@ class WireRule:
     def hit_lines(self, shown: Mapping[str, Any]) -> Iterator[tuple[int, Line]]:
         """Yield the lines of the tap, by broker, that name the rule and tell this."""
         for log in sorted(self.tap.folder.glob("*/group.log")):
-            with log.open(errors="replace") as lines:  # a log of hours is larger than memory
-                for line in lines:
-                    if f'"{self.id}"' not in line or '"tap":{' not in line or line[-1] != "\n":
-                        continue  # of no interest, or not written wholly yet
-                    body = line[line.index("request:") + len("request:") : line.rindex(" (")]
-                    content = json.loads(body)
-                    tap = content.get("tap", {})
-                    if self.id in tap.get("rules", ()) and shown.items() <= tap.items():
-                        yield int(log.parent.name), content
+            for line in _lines(log):
+                if f'"{self.id}"' not in line or '"tap":{' not in line or line[-1] != "\n":
+                    continue  # of no interest, or not written wholly yet
+                body = line[line.index("request:") + len("request:") : line.rindex(" (")]
+                content = json.loads(body)
+                tap = content.get("tap", {})
+                if self.id in tap.get("rules", ()) and shown.items() <= tap.items():
+                    yield int(log.parent.name), content
 
     def times_logged(self, broker: int, hit: Line) -> int | None:
         """Return how often a broker's own log has a request of the tap's; None without a log.
@@ -145,7 +138,7 @@ class WireRule:
 
 
 def _lines(log: Path) -> Iterator[str]:
-    with log.open(errors="replace") as lines:
+    with log.open(errors="replace") as lines:  # a log of hours is larger than memory
         yield from lines
 
 

@@ -49,7 +49,6 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from typing import Any, Protocol
@@ -77,11 +76,6 @@ Seen = Callable[[dict[str, Any]], object]
 def now_ms() -> float:
     """Return the time now in UTC epoch milliseconds, to a tenth."""
     return round(time.time() * 1000, 1)
-
-
-def clock(at_ms: float) -> str:
-    """Return the time of day, in UTC to the millisecond."""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%H:%M:%S.%f")[:-3]
 
 
 class History:

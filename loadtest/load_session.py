@@ -88,7 +88,7 @@ class LoadSession:
             # the history of a worker's own command line: programs need what is beside it
             folder = Path(given.history).parent if given.history else None
             self._worker = LoadWorker(runner, folder, self.close_load, partial(os._exit, CRASHED))
-        self._telemetry = None if self._worker else _telemetry(environment)
+        self._telemetry = _telemetry() if given.otel and self._worker is None else None
 
     @property
     def run(self) -> Run | None:
@@ -135,7 +135,8 @@ class LoadSession:
             self.master.begin(clients, history)
             self._open_load(history, self.master)
         else:
-            self._open_load(history, self._pool(LeaseTable(clients), clients, bootstrap, history))
+            leases, locust = LeaseTable(clients), self.environment
+            self._open_load(history, ClientPool(leases, clients, bootstrap, history, locust))
         if self._telemetry:
             history.watchers.append(self._telemetry.see)
             self._telemetry.follow(history.path, lambda: self._commands["members"]({}))
@@ -146,20 +147,13 @@ class LoadSession:
         assert self._worker is not None, "only workers have a master"
         self.close_load()
         history = History(self._worker.begin(self._commands))
-        self._open_load(history, self._pool(self._worker, NO_CLIENTS, bootstrap, history))
-
-    def _pool(
-        self,
-        leases: LeaseTable | LoadWorker,
-        clients: ClientConfigs,
-        bootstrap: str,
-        history: History,
-    ) -> ClientPool:
-        pool = ClientPool(leases, clients, bootstrap, history, self.environment)
-        ClientUser.client_pool = pool
-        return pool
+        self._open_load(
+            history, ClientPool(self._worker, NO_CLIENTS, bootstrap, history, self.environment)
+        )
 
     def _open_load(self, history: History, clients: ClientPool | LoadMaster) -> None:
+        if isinstance(clients, ClientPool):
+            ClientUser.client_pool = clients
         self._commands.update(clients.commands())
         self.load = Load(history, clients)
 
@@ -283,11 +277,8 @@ class FixedWorkers(UsersDispatcher):
         """Move none when a worker is lost."""
 
 
-def _telemetry(environment: Environment) -> "Telemetry | None":
-    """Return what exports the loads, with `--otel`. Raises LoadtestError without its packages."""
-    assert environment.parsed_options is not None, "Locust's command line always parses options"
-    if not environment.parsed_options.otel:
-        return None
+def _telemetry() -> "Telemetry":
+    """Return what exports the loads, for `--otel`. Raises LoadtestError without its packages."""
     try:
         from loadtest.telemetry import Telemetry  # noqa: PLC0415 (its packages are an extra's)
     except ImportError as error:

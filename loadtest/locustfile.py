@@ -15,9 +15,7 @@ import resource
 import signal
 import sys
 from argparse import ArgumentParser, Namespace
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import gevent
 from locust import events
@@ -55,8 +53,16 @@ def on_init(environment: Environment, **_: object) -> None:
     token = os.environ.pop(TOKEN_VARIABLE, None)  # no member may command the load
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # each member of `wire` has a socket
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-    is_worker = isinstance(environment.runner, WorkerRunner)
-    _or_exit(_prepare_worker if is_worker else partial(_prepare, token), environment)
+    given = environment.parsed_options
+    assert given is not None, "Locust's command line always parses options"
+    try:
+        if isinstance(environment.runner, WorkerRunner):
+            _prepare_worker(environment, given)
+        else:
+            _prepare(environment, given, token)
+    except LoadtestError as error:
+        print(f"groupquake: {printable(str(error))}", file=sys.stderr)
+        sys.exit(BAD_USAGE)
 
 
 @events.spawning_complete.add_listener
@@ -67,16 +73,7 @@ def on_spawning_complete(**_: object) -> None:
     gc.freeze()
 
 
-def _or_exit(step: Any, environment: Environment) -> None:
-    try:
-        step(environment)
-    except LoadtestError as error:
-        print(f"groupquake: {printable(str(error))}", file=sys.stderr)
-        sys.exit(BAD_USAGE)
-
-
-def _prepare(token: str | None, environment: Environment) -> None:
-    given = _options(environment)
+def _prepare(environment: Environment, given: Namespace, token: str | None) -> None:
     alone = isinstance(environment.runner, LocalRunner)
     given.bootstrap = given.bootstrap or given.host or ""
     if not given.bootstrap and environment.web_ui and alone and not options.has_experiment(given):
@@ -126,9 +123,8 @@ def _prepare(token: str | None, environment: Environment) -> None:
         Page(session, given)
 
 
-def _prepare_worker(environment: Environment) -> None:
+def _prepare_worker(environment: Environment, given: Namespace) -> None:
     """Be a worker: what it needs of the load comes from the master, with each client it leases."""
-    given = _options(environment)
     if given.processes:  # Locust forked it, and does not end it with its master
         end_with(os.getppid())
     session = _session(environment)
@@ -153,9 +149,3 @@ def _end(session: LoadSession, environment: Environment) -> None:
     if session.runs:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # further Ctrl-C changes nothing
         environment.process_exit_code = session.end()
-
-
-def _options(environment: Environment) -> Namespace:
-    given: Namespace | None = environment.parsed_options
-    assert given is not None, "Locust's command line always parses options"
-    return given

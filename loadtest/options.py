@@ -118,36 +118,21 @@ def has_experiment(options: Namespace) -> bool:
     return bool(options.experiment != NO_EXPERIMENT)
 
 
-def experiments(options: Namespace) -> tuple[str, ...]:
-    """Return the experiments that may be started from the page."""
-    return (*names(), options.experiment)
-
-
 def configs_of(options: Namespace) -> ClientConfigs:
     """Return the clients of the one group that the options describe.
 
     Raises LoadtestError if there are none, or for a value from the page that is invalid.
     """
+    wanted = {"static": options.static_members, "dynamic": options.dynamic_members}
     members = [
         _member(options, kind, number)
-        for kind, count in _counts(options)
-        for number in range(count)
+        for kind in get_args(Kind)
+        for number in range(read(f"{kind} members", count, wanted[kind] or "4"))
     ]
     if not members:
         raise LoadtestError("no members to run; give --static-members or --dynamic-members")
-    producers = (
-        [ProducerConfig("producer-0", options.topic, options.produce_rate)]
-        if options.produce_rate > 0
-        else []
-    )
-    return ClientConfigs(tuple(members), tuple(producers))
-
-
-def _counts(options: Namespace) -> tuple[tuple[Kind, int], ...]:
-    return (
-        ("static", read("static members", count, options.static_members or "4")),
-        ("dynamic", read("dynamic members", count, options.dynamic_members or "4")),
-    )
+    producer = ProducerConfig("producer-0", options.topic, options.produce_rate)
+    return ClientConfigs(tuple(members), (producer,) if producer.rate > 0 else ())
 
 
 def read(name: str, parse: Callable[[str], int], text: str) -> int:

@@ -8,6 +8,7 @@ read offset by offset, the numbers of a producer follow one another.
 import re
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from loadtest.history import now_ms
@@ -88,16 +89,14 @@ class Processed:
         self._misnumbered.clear()
 
 
+@dataclass(slots=True)
 class _Reading:
     """How far a partition was read, and the ranges of it that are not written yet."""
 
-    __slots__ = ("next", "numbers", "ranges")
-
-    def __init__(self) -> None:
-        self.ranges: list[list[int]] = []
-        self.next = -1
-        self.numbers: dict[bytes, int] = {}
-        """The last number of each producer, since the last gap in the offsets."""
+    ranges: list[list[int]] = field(default_factory=list)
+    next: int = -1
+    numbers: dict[bytes, int] = field(default_factory=dict)
+    """The last number of each producer, since the last gap in the offsets."""
 
 
 def name_of(partition: tuple[str, int]) -> str:

@@ -10,7 +10,7 @@ whose value is the time: exact, however seldom metrics are exported.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ GIVES_UP = ("revoked", "lost")
 ENDS = ("closed", "fenced", "killed")
 
 
+@dataclass(slots=True, eq=False)
 class MemberSpans:
     """Follows the events of the history (`loadtest/history.py`).
 
@@ -30,19 +31,12 @@ class MemberSpans:
     that are open now.
     """
 
-    def __init__(
-        self,
-        tracer: Tracer,
-        ended: Mapping[str, Counter],
-        run: Attributes,
-        open_faults: Callable[[], Sequence[str]],
-    ) -> None:
-        self._tracer = tracer
-        self._ended = ended
-        self._run = run
-        self._open_faults = open_faults
-        self._open: dict[str, tuple[str, Span]] = {}
-        self._closing: set[str] = set()
+    _tracer: Tracer
+    _ended: Mapping[str, Counter]
+    _run: Attributes
+    _open_faults: Callable[[], Sequence[str]]
+    _open: dict[str, tuple[str, Span]] = field(default_factory=dict)
+    _closing: set[str] = field(default_factory=set)
 
     def see(self, fields: dict[str, Any]) -> None:
         """Take one line of the history, in its order."""
@@ -112,20 +106,20 @@ class _Fault:
     """Whether it is injected, and neither healed nor verified yet."""
 
 
+@dataclass(slots=True, eq=False)
 class FaultSpans:
     """Reads what was appended to a journal (`chaos/journal.py`) since the last `read`.
 
     `injected` counts faults, and `run` is what all spans have.
     """
 
-    def __init__(self, tracer: Tracer, injected: Counter, run: Attributes, journal: Path) -> None:
-        self._tracer = tracer
-        self._injected = injected
-        self._run = run
-        self._journal = journal
-        self._read_to = 0
-        self._faults: dict[str, _Fault] = {}
-        self._injected_ms: dict[tuple[str, str], float] = {}
+    _tracer: Tracer
+    _injected: Counter
+    _run: Attributes
+    _journal: Path
+    _read_to: int = 0
+    _faults: dict[str, _Fault] = field(default_factory=dict)
+    _injected_ms: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def open(self) -> tuple[str, ...]:
         """Return the names of the faults that are injected and not healed."""

@@ -10,6 +10,7 @@ import socket
 import struct
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import NamedTuple
 
@@ -78,16 +79,13 @@ class Clock:
         """
         read_to = self._log.stat().st_size if self._log.exists() else 0
         sent_ms = now_ms()
-        try:
-            with socket.create_connection(self._address, CLOCK_CONNECT_S) as connection:
-                connection.sendall(_TOO_LONG)
-                deadline = time.monotonic() + CLOCK_LINE_S
-                while time.monotonic() < deadline:
-                    if (shown_ms := _stamp_ms(self._log, read_to)) is not None:
-                        return Reading(shown_ms - now_ms(), shown_ms - sent_ms + 1)
-                    time.sleep(CLOCK_POLL_S)
-        except OSError:
-            pass
+        with suppress(OSError), socket.create_connection(self._address, CLOCK_CONNECT_S) as peer:
+            peer.sendall(_TOO_LONG)
+            deadline = time.monotonic() + CLOCK_LINE_S
+            while time.monotonic() < deadline:
+                if (shown_ms := _stamp_ms(self._log, read_to)) is not None:
+                    return Reading(shown_ms - now_ms(), shown_ms - sent_ms + 1)
+                time.sleep(CLOCK_POLL_S)
         return None
 
 

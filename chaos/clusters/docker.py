@@ -31,7 +31,6 @@ from chaos.clusters.local import LocalBroker, LocalCluster, Settings, new_cluste
 from chaos.clusters.ports import HOST
 from chaos.clusters.releases import kraft, require_containers, server_properties
 from chaos.errors import ClusterError
-from chaos.waiting import until
 from scenarios.external import Verb
 
 # Its reaper would be an image to pull; what a run leaves behind is found by our label instead.
@@ -88,10 +87,6 @@ class ContainerBroker(LocalBroker):
                 container.kill("SIGKILL" if verb == "kill" else "SIGTERM")
             elif verb == "pause":
                 container.pause()
-
-    def ended_within(self, timeout_s: float) -> bool:
-        """Ask the engine until the container has exited."""
-        return until(lambda: not self.runs, timeout_s)
 
     def forget(self) -> None:
         """Drop the container, once it was removed."""

@@ -21,7 +21,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TypedDict, TypeVar, Unpack
 
 from chaos.clusters import volume
@@ -40,6 +39,7 @@ from chaos.timing import (
     READY_S,
     STOP_S,
 )
+from chaos.waiting import until
 from scenarios.external import Verb
 
 HEAP_MB = 256
@@ -76,17 +76,17 @@ class LocalBroker(ABC):
         return self.exit_status is None
 
     @property
-    @abstractmethod
     def process_id(self) -> int | None:
-        """The process id of the JVM as this machine has it; None if it is not known."""
+        """The process id of its JVM as this machine has it; None if there is none, or unknown."""
+        return None
 
     @abstractmethod
     def send(self, verb: Verb) -> None:
         """Kill, stop, pause or resume it. Raises ClusterError if it does not run."""
 
-    @abstractmethod
     def ended_within(self, timeout_s: float) -> bool:
         """Wait until it has ended; False if it still runs after `timeout_s`."""
+        return until(lambda: not self.runs, timeout_s)
 
     @abstractmethod
     def _launch(self) -> None:
@@ -244,12 +244,7 @@ class LocalCluster(Cluster):
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
     def start(self) -> None:

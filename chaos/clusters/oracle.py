@@ -30,11 +30,6 @@ class OracleBroker(LocalBroker):
         """What a process of its own would have ended with; that of all may end early."""
         return self.server.exit_status if self._status is None else self._status
 
-    @property
-    def process_id(self) -> int | None:
-        """None: all brokers share a process."""
-        return None
-
     def send(self, verb: Verb) -> None:
         """Change it; it has ended, or is frozen, when this returns."""
         if self._status is not None:
@@ -45,10 +40,6 @@ class OracleBroker(LocalBroker):
     def is_ready(self) -> bool:
         """Return True: it takes requests once it is launched."""
         return True
-
-    def ended_within(self, _: float) -> bool:
-        """Return whether it has ended: nothing is under way."""
-        return not self.runs
 
     def _launch(self) -> None:
         self.server.ask(ORACLE_ANSWER_S, do="start", broker=self.info.id)

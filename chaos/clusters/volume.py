@@ -59,10 +59,10 @@ class Volume:
     def fill(self) -> None:
         """Leave no free byte."""
         with (self.path / _FILLER).open("wb", buffering=0) as filler:
-            with _errors(self.path), _until_full():
+            with _errors(self.path, but=errno.ENOSPC):
                 os.posix_fallocate(filler.fileno(), 0, max(self.free_bytes, 1))
             for chunk in (_CHUNK, _BLOCK):  # what is left beside the file's own records
-                with _errors(self.path), _until_full():
+                with _errors(self.path, but=errno.ENOSPC):
                     filler.seek(0, os.SEEK_END)
                     while filler.write(bytes(chunk)):
                         continue
@@ -80,13 +80,11 @@ class Volume:
 
     def freeze(self) -> None:
         """Let every write wait, until `thaw`."""
-        with _errors(self.path):
-            _control(self.path, _FIFREEZE, errno.EBUSY)
+        _control(self.path, _FIFREEZE, errno.EBUSY)
 
     def thaw(self) -> None:
         """Let writes go on, if it is frozen."""
-        with _errors(self.path):
-            _control(self.path, _FITHAW, errno.EINVAL)
+        _control(self.path, _FITHAW, errno.EINVAL)
 
     def remove(self) -> None:
         """Unmount it and delete its file, if it is there."""
@@ -194,33 +192,22 @@ def _mounted(brokers: Path) -> Sequence[Path]:
 
 
 def _control(path: Path, request: int, already: int) -> None:
-    folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        fcntl.ioctl(folder, request, 0)
-    except OSError as error:
-        if error.errno != already:
-            raise
-    finally:
-        os.close(folder)
+    with _errors(path, but=already):
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            fcntl.ioctl(folder, request, 0)
+        finally:
+            os.close(folder)
 
 
 @contextmanager
-def _errors(path: Path) -> Iterator[None]:
-    """Turn an OSError into a ClusterError about a path."""
+def _errors(path: Path, *, but: int) -> Iterator[None]:
+    """Turn an OSError into a ClusterError about a path, `but` one that only ends the block."""
     try:
         yield
     except OSError as error:
-        raise ClusterError(f"{path}: {error.strerror}") from error
-
-
-@contextmanager
-def _until_full() -> Iterator[None]:
-    """End the block once there is no space left."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno != errno.ENOSPC:
-            raise
+        if error.errno != but:
+            raise ClusterError(f"{path}: {error.strerror}") from error
 
 
 def _run(*command: str) -> None:

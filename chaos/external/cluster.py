@@ -68,9 +68,13 @@ class ExternalCluster(Cluster):
         )
 
     def undo(self, verb: Verb, broker_id: int) -> Mapping[str, Any]:
-        """Return the hook that starts or resumes a broker."""
-        folder = self._folder / str(broker_id)
-        hook = undo_of(self._target.hooks, broker_id, verb, folder)
+        """Return the hook that starts or resumes a broker, as `run_again` takes it."""
+        hook = {
+            "verb": verb,
+            "command": command_of(self._target.hooks, broker_id, verb),
+            "timeout_ms": hooks_of(self._target.hooks, broker_id).timeout_ms,
+            "log": str((self._folder / str(broker_id)).resolve() / LOG),
+        }
         return {**super().undo(verb, broker_id), "hook": hook}
 
     def start(self) -> None:
@@ -150,16 +154,6 @@ def run(broker: int, verb: str, command: str, timeout_ms: int, log: Path) -> Non
     if code != 0:
         last = lines[-1][:_SHOWN] if lines else "it printed nothing"
         raise ClusterError(f"{what} failed with code {code}: {last}")
-
-
-def undo_of(hooks: Mapping[str, Hooks], broker: int, verb: Verb, folder: Path) -> Mapping[str, Any]:
-    """Return what `run_again` needs; `folder` is the broker's, in the run folder."""
-    return {
-        "verb": verb,
-        "command": command_of(hooks, broker, verb),
-        "timeout_ms": hooks_of(hooks, broker).timeout_ms,
-        "log": str(folder.resolve() / LOG),
-    }
 
 
 def run_again(broker: int, hook: Mapping[str, Any]) -> str:

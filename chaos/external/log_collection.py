@@ -61,9 +61,6 @@ class _Source:
             target=self._until_error, name=f"log into {into}", daemon=True
         )
 
-    def _begin(self) -> None:
-        self._thread.start()
-
     def end(self) -> None:
         """Wait until no line came for a while, 10 s at most, and stop.
 
@@ -118,7 +115,7 @@ class FileSource(_Source):
         self._file.seek(max(0, size - 1))
         self._in_line = size > 0 and self._file.read(1) != b"\n"  # its rest is not ours
         self._rest = b""
-        self._begin()
+        self._thread.start()
 
     def _run(self) -> None:
         while not self._over.wait(LOG_POLL_S):
@@ -171,7 +168,7 @@ class CommandSource(_Source):
         self._last_ms = 0.0
         self._code = 0
         self._late_ms = 0.0
-        self._begin()
+        self._thread.start()
 
     def _interrupt(self) -> None:
         with self._lock:

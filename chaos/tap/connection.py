@@ -109,7 +109,7 @@ class Connection:
         self.client = Side(self._from_client, self._client_lost)
         self.server = Side(self._from_broker, self._broker_lost)
         self.client.other, self.server.other = self.server, self.client
-        self._to_broker = Lane("to-broker", broker.tap.rules, self._forward, self._end_broker,
+        self._to_broker = Lane("to-broker", broker.tap.rules, self._forward, self.server.close,
                                self.client.reading, is_open=False)  # fmt: skip
         self._to_client = Lane("to-client", broker.tap.rules, self._deliver, self._end_client,
                                self.server.reading, is_open=True)  # fmt: skip
@@ -200,7 +200,7 @@ class Connection:
             self._unanswered(exchange, self._broker_gone or "the broker closed the connection")
             return
         copied = replace(exchange, copy=True, decided={}) if (
-            self._broker.tap.rules and self._broker.tap.rules.duplicating(exchange)
+            self._broker.tap.rules and self._broker.tap.rules.hitting("duplicate", exchange)
         ) else None  # fmt: skip
         exchange.forwarded_ns = forwarded_ns
         self._pending.append(exchange)
@@ -220,9 +220,6 @@ class Connection:
         if self._connecting is not None and self.server.transport is None:
             self._connecting.cancel()
             self._done()
-
-    def _end_broker(self) -> None:
-        self.server.close()
 
     # answers
 
@@ -250,15 +247,16 @@ class Connection:
             self._completed(exchange, frame, "an earlier answer was dropped")
             return
         rules = self._broker.tap.rules
-        drops = rules.dropping(exchange) if rules else None
+        drops = rules.hitting("drop-answers", exchange) if rules else None
         if drops is None:
-            if rules and (error := rules.answering(exchange)) is not None:
+            if rules and (errs := rules.hitting("answer-error", exchange)) is not None:
+                code = CODES[errs.error]
                 try:
-                    instead = erring(frame, head.api_key, head.version, CODES[error])
+                    instead = erring(frame, head.api_key, head.version, code)
                 except BodyError:
                     self._pending.appendleft(exchange)  # the end leaves it unanswered
                     raise
-                exchange.error, exchange.true_answer = CODES[error], frame
+                exchange.error, exchange.true_answer = code, frame
                 frame = instead
             self._to_client.push(exchange, frame)
             return

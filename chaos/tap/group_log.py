@@ -55,7 +55,7 @@ class GroupLog(NumberedLog):
             response = to_body(response_of(answer, head.api_key, head.version)[1])
             request = self._request(exchange)
         except BodyError as error:
-            self._unreadable(exchange, connection, error)
+            self._note(UNREADABLE, exchange, connection, {"error": str(error)})
             return
         assert exchange.forwarded_ns is not None
         assert exchange.answered_ns is not None
@@ -75,7 +75,7 @@ class GroupLog(NumberedLog):
         try:
             request = self._request(exchange)
         except BodyError as error:
-            self._unreadable(exchange, connection, error)
+            self._note(UNREADABLE, exchange, connection, {"error": str(error)})
             return
         content = {
             "isForwarded": False,
@@ -90,20 +90,16 @@ class GroupLog(NumberedLog):
 
     def hit(self, exchange: Exchange, connection: str) -> None:
         """Write that a rule hit a request whose API is no evidence."""
-        content = {"requestHeader": _header(exchange), "connection": connection}
-        content |= _tap(exchange, {})
-        self._write(LOGGER, HIT + request_log.as_json(content), time.monotonic_ns())
+        self._note(HIT, exchange, connection, _tap(exchange, {}))
 
     def _request(self, exchange: Exchange) -> Json:
         assert exchange.request is not None
         head = exchange.head
         return to_body(request_of(exchange.request, head.api_key, head.version))
 
-    def _unreadable(self, exchange: Exchange, connection: str, error: BodyError) -> None:
-        content = {
-            "requestHeader": _header(exchange), "connection": connection, "error": str(error),
-        }  # fmt: skip
-        self._write(LOGGER, UNREADABLE + request_log.as_json(content), time.monotonic_ns())
+    def _note(self, what: str, exchange: Exchange, connection: str, more: Json) -> None:
+        content = {"requestHeader": _header(exchange), "connection": connection, **more}
+        self._write(LOGGER, what + request_log.as_json(content), time.monotonic_ns())
 
     def _write(self, logger: str, body: str, at_ns: int) -> None:
         self.write(f"tap DEBUG {body} ({logger})", at_ns)

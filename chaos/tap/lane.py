@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from chaos.tap.exchange import Exchange
@@ -21,49 +22,39 @@ class Waiting(NamedTuple):
     due_ns: int
 
 
+@dataclass(slots=True, eq=False)
 class Lane:
-    """Delivers what is pushed, in order, when the rules let it pass and the lane is open.
+    """Delivers what is pushed, in order, when the rules let it pass and the lane `is_open`.
 
     `deliver` gets frames, `end` is called for the end of the connection, and `pace` with False when
     so much waits that no more should be read. As with TCP, what waits holds up what follows it.
     """
 
-    def __init__(
-        self,
-        way: Way,
-        rules: RuleTable,
-        deliver: Callable[[Exchange, bytes], None],
-        end: Callable[[], None],
-        pace: Callable[[bool], None],
-        *,
-        is_open: bool,
-    ) -> None:
-        self._way: Way = way
-        self._rules = rules
-        self._deliver = deliver
-        self._end = end
-        self._pace = pace
-        self._open = is_open
-        self._waiting: deque[Waiting] = deque()
-        self._bytes = 0
-        self._timer: asyncio.TimerHandle | None = None
-        self._due_ns = 0
+    _way: Way
+    _rules: RuleTable
+    _deliver: Callable[[Exchange, bytes], None]
+    _end: Callable[[], None]
+    _pace: Callable[[bool], None]
+    is_open: bool
+    _waiting: deque[Waiting] = field(default_factory=deque)
+    _bytes: int = 0
+    _timer: asyncio.TimerHandle | None = None
 
     def open(self) -> None:
         """Let frames pass from now on."""
-        self._open = True
+        self.is_open = True
         self.drain()
 
     def push(self, exchange: Exchange, frame: bytes) -> None:
         """Deliver a frame, now or when it may pass."""
-        if not self._waiting and self._open and not self._rules:
+        if not self._waiting and self.is_open and not self._rules:
             self._deliver(exchange, frame)
             return
         latency_ns = self._rules.latency_ns(exchange, self._way)
         item = Waiting(exchange, frame, time.monotonic_ns() + latency_ns)
         self._append(item)
         # behind what a rule delayed it waits, too, when that rule has been removed
-        if self._waiting and self._waiting[-1] is item and (self._rules or self._open):
+        if self._waiting and self._waiting[-1] is item and (self._rules or self.is_open):
             exchange.waited = True
 
     def finish(self, last: Exchange | None) -> None:
@@ -87,7 +78,7 @@ class Lane:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        while self._waiting and self._open:
+        while self._waiting and self.is_open:
             item = self._waiting[0]
             left_ns = item.due_ns - time.monotonic_ns()
             if left_ns > 0:
@@ -111,7 +102,7 @@ class Lane:
     @property
     def is_held(self) -> bool:
         """Whether a rule holds the first frame, or the lane is not open."""
-        return bool(self._waiting) and (not self._open or self._is_held(self._waiting[0]))
+        return bool(self._waiting) and (not self.is_open or self._is_held(self._waiting[0]))
 
     def discard(self) -> list[tuple[Exchange, bytes]]:
         """Take out all frames that wait; the end of the connection stays."""

@@ -2,7 +2,6 @@
 
 import itertools
 import ssl
-import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -75,10 +74,6 @@ class Commands(Child):
 
     name, log, gone = "the tap", LOG, TapGoneError
 
-    def end(self, within_s: float | None = None) -> None:
-        """End the process by the end of its input, which it also sees if this process is killed."""
-        super().end(TAP_END_S if within_s is None else within_s)
-
 
 @dataclass(frozen=True, slots=True)
 class RunningTap:
@@ -146,20 +141,16 @@ def running(settings: TapSettings) -> Iterator[RunningTap]:
     """Run the tap inside the block. Raises ChaosError if it does not start, or ended early."""
     settings.folder.mkdir(parents=True, exist_ok=True)
     log = settings.folder / LOG
-    process, ours = launch("chaos.tap", log)
-    commands = Commands(process, ours)
+    commands = Commands(*launch("chaos.tap", log))
     try:
-        tap = _started(process, commands, settings, log)
-        yield tap
-        if (code := process.poll()) is not None:
+        yield _started(commands, settings, log)
+        if (code := commands.exit_status) is not None:
             raise TapGoneError(f"the tap ended early (exit code {code}); see {log}")
     finally:
-        commands.end()
+        commands.end(TAP_END_S)
 
 
-def _started(
-    process: subprocess.Popen[bytes], commands: Commands, settings: TapSettings, log: Path
-) -> RunningTap:
+def _started(commands: Commands, settings: TapSettings, log: Path) -> RunningTap:
     try:
         given = msgspec.to_builtins(settings, enc_hook=str)
         listeners = commands.ask(TAP_START_S, do="start", settings=given)
@@ -170,7 +161,7 @@ def _started(
     return RunningTap(
         listeners={int(node): address for node, address in listeners.items()},
         folder=settings.folder,
-        process_id=process.pid,
-        started_at_ms=round(psutil.Process(process.pid).create_time() * 1000),
+        process_id=commands.pid,
+        started_at_ms=round(psutil.Process(commands.pid).create_time() * 1000),
         _commands=commands,
     )

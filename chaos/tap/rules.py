@@ -8,6 +8,7 @@ from typing import Literal
 from chaos.tap.exchange import Exchange
 
 Way = Literal["to-broker", "to-client"]
+Action = Literal["partition", "hold", "delay", "drop-answers", "duplicate", "answer-error"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,7 @@ class Rule:
     `count` limits how many of the others are hit, `probability` is their share, drawn from `seed`.
     """
 
-    action: Literal["partition", "hold", "delay", "drop-answers", "duplicate", "answer-error"]
+    action: Action
     client_ids: tuple[str, ...] | None = None
     instance_ids: tuple[str, ...] = ()
     brokers: tuple[int, ...] | None = None
@@ -117,7 +118,7 @@ class RuleTable:
         """How many requests each rule in force has hit."""
         return {name: active.hits for name, active in self._active.items()}
 
-    def _of(self, *actions: str) -> Iterable[ActiveRule]:
+    def _of(self, *actions: Action) -> Iterable[ActiveRule]:
         return (active for active in self._active.values() if active.rule.action in actions)
 
     def holding(self, exchange: Exchange, way: Way, *, end: bool = False) -> bool:
@@ -139,14 +140,6 @@ class RuleTable:
                 total += active.latency_ns()
         return total
 
-    def dropping(self, exchange: Exchange) -> Rule | None:
-        """Return the rule that drops the answer of a request, if one does."""
-        return next((a.rule for a in self._of("drop-answers") if a.hit(exchange)), None)
-
-    def answering(self, exchange: Exchange) -> str | None:
-        """Return the error that the client of a request is answered instead, if a rule says so."""
-        return next((a.rule.error for a in self._of("answer-error") if a.hit(exchange)), None)
-
-    def duplicating(self, exchange: Exchange) -> bool:
-        """Tell whether a request is sent twice."""
-        return any(active.hit(exchange) for active in self._of("duplicate"))
+    def hitting(self, action: Action, exchange: Exchange) -> Rule | None:
+        """Return the first rule with an action that hits a request, if one does."""
+        return next((one.rule for one in self._of(action) if one.hit(exchange)), None)

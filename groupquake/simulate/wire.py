@@ -45,11 +45,11 @@ class Wire:
 
     def drops(self, exchange: Exchange) -> bool:
         """Whether a response is lost, with its connection."""
-        return bool(self.rules) and self.rules.dropping(self._tapped(exchange)) is not None
+        return bool(self.rules and self.rules.hitting("drop-answers", self._tapped(exchange)))
 
     def doubles(self, exchange: Exchange) -> bool:
         """Whether a request arrives twice."""
-        return bool(self.rules) and self.rules.duplicating(self._tapped(exchange))
+        return bool(self.rules and self.rules.hitting("duplicate", self._tapped(exchange)))
 
     def _tapped(self, exchange: Exchange) -> Tapped:
         """Return an exchange as the tap sees it: a rule decides once whether it hits it."""

@@ -8,7 +8,6 @@ is lost. Each browser has a greenlet that looks for what is new.
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from itertools import islice
 from typing import Any
 
 import gevent
@@ -43,7 +42,7 @@ class Live:
     def since(self, change: int) -> list[bytes] | None:
         """Return the changes after one as events; None if they are not kept any more."""
         newer, kept = self.changes - change, len(self._kept)
-        return None if newer > kept else [*islice(self._kept, kept - newer, None)]
+        return None if newer > kept else list(self._kept)[kept - newer :]
 
 
 def stream(runs: Callable[[], list[Json]], latest: Callable[[], Live]) -> Iterator[bytes]:

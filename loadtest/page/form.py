@@ -38,33 +38,29 @@ def choose(values: Mapping[str, str], run_options: Sequence[str]) -> Choice:
     `run_options` are further options of the run, such as `--set=phases.impact=30s`. Raises
     LoadtestError for an unknown experiment, or for changes that do not fit it.
     """
-    name, release = values["experiment"], dict(_release(values))
+    name, coordinator = values["experiment"], values["coordinator"]
+    release = {
+        "version": values["kafka"],
+        "coordinator": "" if coordinator == AS_IT_SAYS else coordinator,
+    }
     given = [option.removeprefix(_SET) for option in run_options if option.startswith(_SET)]
     try:
         plain = scenarios.find(name).override(given)
         changes = list(_changes(plain, values))
-        experiment = plain.override(
-            [*changes, *(f"cluster.{key}={json.dumps(value)}" for key, value in release.items())]
-        )
+        of_cluster = [f"cluster.{key}={json.dumps(text)}" for key, text in release.items() if text]
+        experiment = plain.override([*changes, *of_cluster])
     except scenarios.ScenarioError as error:
         raise LoadtestError(_without_settings(str(error))) from error
-    options = {"kafka": release.get("version"), "coordinator": release.get("coordinator")}
-    options["seed"] = str(read("seed", _seed, values["seed"])) if values["seed"] else None
+    options = {"kafka": release["version"], "coordinator": release["coordinator"]}
+    options["seed"] = values["seed"] and str(read("seed", _seed, values["seed"]))
     arguments = [
         name,
         *run_options,
-        *(f"--{option}={value}" for option, value in options.items() if value is not None),
+        *(f"--{option}={value}" for option, value in options.items() if value),
         *(_SET + change for change in changes),
     ]
     left_out = len(experiment.expect) < len(plain.expect)
     return Choice(experiment, tuple(arguments), _LEFT_OUT if left_out else "")
-
-
-def _release(values: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    if values["kafka"]:
-        yield "version", values["kafka"]
-    if values["coordinator"] != AS_IT_SAYS:
-        yield "coordinator", values["coordinator"]
 
 
 def _changes(experiment: Experiment, values: Mapping[str, str]) -> Iterator[str]:

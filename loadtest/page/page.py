@@ -35,10 +35,10 @@ from loadtest.page.form import choose
 from loadtest.page.guard import Guard
 from loadtest.pool import POLL
 from loadtest.timing import LOOK_EVERY_S, STARTED_S
+from scenarios import names
 
 OWN_BROKERS = "its own brokers"
 """What the field Host says where an experiment is offered."""
-REPORTS = ("report.html", "verdict.json", "junit.xml")
 
 
 class Page:
@@ -68,7 +68,11 @@ class Page:
         own.add_url_rule(
             "/drawing/<any('figure.js','figure.css','colours.css'):name>", "drawing", _drawing
         )
-        own.add_url_rule("/runs/<int:number>/<name>", "file", self._file)
+        own.add_url_rule(
+            "/runs/<int:number>/<any('report.html','verdict.json','junit.xml'):name>",
+            "file",
+            self._file,
+        )
         by_hand.add_routes(own, session)
         app.register_blueprint(own)
         app.wsgi_app = Guard(app.wsgi_app, offered)  # type: ignore[method-assign]  # Flask's own way
@@ -94,33 +98,14 @@ class Page:
         return Response(events, mimetype="text/event-stream", headers={"Cache-Control": "no-store"})
 
     def _runs(self) -> list[dict[str, Any]]:
-        return [
-            {
-                "number": number,
-                "name": run.name,
-                "state": run.state,
-                "result": run.result,
-                "judged": run.verdict is not None,
-                "headline": run.headline,
-                "why": run.why,
-                "causes": run.causes,
-                "folder": str(run.folder or ""),
-                "lines": list(run.lines),
-            }
-            for number, run in enumerate(self._session.runs, 1)
-        ]
+        return [{"number": n, **run.shown()} for n, run in enumerate(self._session.runs, 1)]
 
     def _file(self, number: int, name: str) -> Response:
         """Return a file that the analysis of a run wrote."""
         try:
-            return send_file(self._made(number, name))
-        except (LookupError, FileNotFoundError):
+            return send_file(self._session.runs[number - 1].report(name))
+        except (IndexError, FileNotFoundError):
             abort(404)
-
-    def _made(self, number: int, name: str) -> Path:
-        if name not in REPORTS:
-            raise LookupError(name)
-        return self._session.runs[number - 1].report(name)
 
     def _swarm(self) -> Response:
         """Start a test with the values of the form, or change it; or return an error message."""
@@ -195,7 +180,7 @@ class Page:
                 "the page runs an experiment in one Locust process; leave out --master and"
                 " --processes"
             )
-        if values["experiment"] not in options.experiments(self._offered):
+        if values["experiment"] not in (*names(), self._offered.experiment):
             raise LoadtestError(
                 f"{values['experiment']!r} is not an experiment of the list; choose one"
             )

@@ -8,25 +8,22 @@ replaced, or new, stands in an array of its own: `[value]`.
 from typing import Any
 
 Patch = dict[str, Any] | list[Any]
+_ABSENT = object()
+"""What a key that is new had before: it equals nothing."""
 
 
 def difference(old: Any, new: Any) -> Patch:
     """Return the patch that makes `new` of `old`; of equal values it is empty."""
     if isinstance(old, dict) and isinstance(new, dict):
-        changed = {key: _changed(old, key, value) for key, value in new.items()
-                   if key not in old or old[key] != value}  # fmt: skip
+        pairs = ((key, old.get(key, _ABSENT), value) for key, value in new.items())
+        changed = {key: difference(was, value) for key, was, value in pairs if was != value}
         return changed | dict.fromkeys(old.keys() - new.keys())
     if isinstance(old, list) and isinstance(new, list):
         known = zip(old, new, strict=False)
-        pairs = ((at, difference(*pair)) for at, pair in enumerate(known) if pair[0] != pair[1])
-        patch = {str(at): change for at, change in pairs}
+        patch = {str(at): difference(*pair) for at, pair in enumerate(known) if pair[0] != pair[1]}
         patch |= {str(at): [new[at]] for at in range(len(old), len(new))}
         return patch | ({"length": [len(new)]} if len(new) < len(old) else {})
     return [new] if old != new else {}
-
-
-def _changed(old: dict[str, Any], key: str, value: Any) -> Patch:
-    return difference(old[key], value) if key in old else [value]
 
 
 def apply(value: Any, patch: Patch) -> Any:

@@ -56,7 +56,8 @@ class Run:
         self.feed = Live()
         self.folder: Path | None = None
         self.verdict: dict[str, Any] | None = None
-        self.error_line = ""
+        self.errors: list[str] = []
+        """Why there is no verdict, once the run is over."""
         self.closing = Event()
         self._asks = itertools.count(1)
         self._asked: dict[int, AsyncResult[dict[str, Any]]] = {}
@@ -83,30 +84,26 @@ class Run:
         """Whether the run is in progress."""
         return self.state != "over"
 
-    @property
-    def result(self) -> str | None:
-        """The verdict, `not judged`, or None while the run is in progress."""
-        if self.goes_on:
-            return None
-        return "not judged" if self.verdict is None else self.verdict["verdict"]
+    def shown(self) -> dict[str, Any]:
+        """Return what the page shows of it.
 
-    @property
-    def headline(self) -> list[str]:
-        """The verdict's line about each group."""
-        return [] if self.verdict is None else list(self.verdict["headline"])
-
-    @property
-    def causes(self) -> dict[str, dict[str, int]]:
-        """How many rebalances of each group had which cause, by the verdict."""
-        groups = {} if self.verdict is None else self.verdict["groups"]
-        return {name: of["rebalances_by_cause"] for name, of in groups.items()}
-
-    @property
-    def why(self) -> list[str]:
-        """The reasons of a verdict other than `pass`, or why there is no verdict."""
-        if self.verdict is None:
-            return [self.error_line] if self.error_line else []
-        return list(self.verdict["why"])
+        `result` is the verdict, `not judged`, or None while it is in progress; `headline` has a
+        line about each group, `why` the reasons of a verdict other than `pass`, or why there is
+        none, and `causes` how many rebalances of each group had which cause.
+        """
+        found = self.verdict or {"verdict": "not judged", "headline": [], "why": self.errors}
+        groups = found.get("groups", {})
+        return {
+            "name": self.name,
+            "state": self.state,
+            "result": None if self.goes_on else found["verdict"],
+            "judged": self.verdict is not None,
+            "headline": found["headline"],
+            "why": found["why"],
+            "causes": {name: of["rebalances_by_cause"] for name, of in groups.items()},
+            "folder": str(self.folder or ""),
+            "lines": list(self.lines),
+        }
 
     def ask(self, command: Mapping[str, Any]) -> dict[str, Any]:
         """Return the runner's answer to a command. Raises LoadtestError if there is none."""
@@ -185,7 +182,7 @@ class Run:
             self.verdict = json.loads(self.report("verdict.json").read_text("utf-8"))
         except (OSError, ValueError):
             errors = [line for line in self.lines if line.startswith("groupquake: ")]
-            self.error_line = errors[-1] if errors else f"the runner ended with code {code}"
+            self.errors = errors[-1:] or [f"the runner ended with code {code}"]
 
     def report(self, name: str) -> Path:
         """Return the path of a file of the run. Raises FileNotFoundError without a run folder."""

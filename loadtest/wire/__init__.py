@@ -8,9 +8,8 @@ them, a wait lets other greenlets run.
 """
 
 from kafka_protocol.kio_bodies import NO_TOPIC_ID
-from loadtest.wire.connection import Connection, Exchange, WireError
+from loadtest.wire.connection import Connection, Exchange, Versions, WireError, negotiate
 from loadtest.wire.event_log import EventLog
-from loadtest.wire.schemas import Versions, negotiate
 
 __all__ = [
     "NO_TOPIC_ID",

@@ -19,7 +19,7 @@ from loadtest.configs import MemberConfig
 from loadtest.timing import BACKOFF_S, LONGEST_BACKOFF_S, REFUSED_S, REQUEST_S
 from loadtest.wire.connection import WireError
 from loadtest.wire.coordinator import Coordinator, MovedError
-from loadtest.wire.leader import Member, Topics, members_of, shares
+from loadtest.wire.leader import Topics, members_of, shares, topics_of
 from loadtest.wire.member import FencedError, JoinedMembers, WireMember
 from scenarios.client_properties import Properties
 
@@ -103,7 +103,8 @@ class GroupClient:
         """Take part in the group, until the greenlet ends. Raises FencedError."""
         while True:
             try:
-                self._connect()
+                self._member.connection, self._member.versions = self._coordinator.connect()
+                self._heartbeat_s = 0.0  # the new coordinator hears of it at once
                 self._take_part()
             except FencedError:
                 raise
@@ -130,11 +131,6 @@ class GroupClient:
     def disconnect(self) -> None:
         """Close the connection, as the end of a process does."""
         self._member.disconnect()
-
-    def _connect(self) -> None:
-        """Connect to the coordinator of its group; it says so at once."""
-        self._member.connection, self._member.versions = self._coordinator.connect()
-        self._heartbeat_s = 0.0
 
     def _take_part(self) -> None:
         longest_s = self.config.max_poll_interval_ms / 1000
@@ -174,7 +170,7 @@ class GroupClient:
         self._commit_s = now_s + self.config.commit_interval_ms / 1000
         self._take(_partitions(member.assignment))
         if member.is_leader and member.skip_assignment:  # it watches the topics all the same
-            self._topics.counts_of(_topics_of(members_of(member.members)), member)
+            self._topics.counts_of(topics_of(members_of(member.members)), member)
 
     def _take(self, assigned: set[TopicPartition]) -> None:
         """Take an assignment; a cooperative member rejoins once it has given partitions up."""
@@ -296,13 +292,9 @@ class GroupClient:
     def _assign(self, protocol: str, joined: JoinedMembers) -> Mapping[str, str]:
         """Compute the assignment of the group (base64), by member id."""
         members = members_of(joined)
-        counts = self._topics.counts_of(_topics_of(members), self._member)
+        counts = self._topics.counts_of(topics_of(members), self._member)
         assigned = shares(protocol, members, counts)
         return {member_id: b64encode(share).decode() for member_id, share in assigned.items()}
-
-
-def _topics_of(members: Collection[Member]) -> set[str]:
-    return {topic for one in members for topic in one.subscription.topics}
 
 
 def _partitions(assignment: str) -> set[TopicPartition]:

@@ -1,18 +1,23 @@
-"""One connection to a broker; responses come in the order of requests."""
+"""One connection to a broker; responses come in the order of requests.
+
+It speaks what kio does. kio 0.6.5 has every version of Kafka 4. Of the group's APIs on older
+brokers it lacks only OffsetCommit v0 and v1 (offsets in ZooKeeper, no group checks in v0).
+"""
 
 import contextlib
 import socket
 import ssl
 import struct
 import time
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from kafka_protocol.apis import ApiKey
-from kafka_protocol.frames import response_of, written
+from kafka_protocol.apis import COORDINATOR_APIS, ApiKey
+from kafka_protocol.frames import FrameBuffer, FrameError, correlation_id_of, response_of, written
 from kafka_protocol.kio_bodies import Body, to_body, to_entity
-from kafka_protocol.schemas import schema_of
+from kafka_protocol.schemas import known_versions, schema_of
 from loadtest.errors import LoadtestError
 from loadtest.timing import REQUEST_S, SEND_S
 from loadtest.wire.event_log import EventLog
@@ -24,6 +29,9 @@ _CHUNK = 1 << 12
 """Bytes read at once: most answers are shorter, and a larger buffer costs more than a read."""
 _REPEATED = "HEARTBEAT"
 """The API whose requests and answers are nearly always those before; both are flat."""
+
+Versions = Mapping[str, tuple[int, int]]
+"""The lowest and the highest version, by API."""
 
 
 class WireError(LoadtestError):
@@ -88,7 +96,7 @@ class Connection:
         self._log = log
         self._at = f"{host}:{port}"
         self._awaited: list[Exchange] = []
-        self._unread = bytearray()
+        self._answers = FrameBuffer()
         self._sent = 0
         self._repeated: _Encoded | None = None
         try:
@@ -133,11 +141,18 @@ class Connection:
         last = self._repeated if api == _REPEATED else None
         if last is not None and last.api_version == version and last.body == body:
             return last
+        schema = schema_of(ApiKey[api], version)
         try:
-            entity = to_entity(schema_of(ApiKey[api], version), body)
+            entity = to_entity(schema, body)
         except KeyError as error:
             raise WireError(f"{self.name}: {api} v{version} needs {error}") from error
-        frame = _frame(entity, api, version, self.client_id)
+        header = schema.__header_schema__(
+            request_api_key=ApiKey[api],
+            request_api_version=version,
+            correlation_id=0,
+            client_id=self.client_id,
+        )
+        frame = bytearray(written(header, entity))
         request = _Encoded(version, dict(body), entity, frame)  # a copy: the caller may change it
         if api == _REPEATED:
             self._repeated = request
@@ -161,29 +176,18 @@ class Connection:
         if not data:
             self.close()
             raise WireError(f"{self.name}: {self._at} has closed the connection")
-        self._unread += data
-        return [self._answered(payload, at_ms) for payload in self._frames()]
+        try:
+            return [self._answered(frame, at_ms) for frame in tuple(self._answers.feed(data))]
+        except FrameError as error:
+            raise WireError(f"{self.name}: {self._at} sent {error}") from error
 
-    def _frames(self) -> list[bytes]:
-        """Take complete frames out of the buffer."""
-        whole, start = [], 0
-        while len(self._unread) >= start + 4:
-            (length,) = _INT.unpack_from(self._unread, start)
-            if len(self._unread) < start + 4 + length:
-                break
-            whole.append(bytes(self._unread[start + 4 : start + 4 + length]))
-            start += 4 + length
-        del self._unread[:start]
-        return whole
-
-    def _answered(self, payload: bytes, at_ms: float) -> Exchange:
+    def _answered(self, frame: bytes, at_ms: float) -> Exchange:
         if not self._awaited:  # brokers of 2.4 may send two responses to a SyncGroup
             raise WireError(f"{self.name}: {self._at} sent a response without a request")
         exchange = self._awaited.pop(0)
-        (correlation_id,) = _INT.unpack_from(payload)
-        if correlation_id != exchange.correlation_id:
+        if correlation_id_of(frame) != exchange.correlation_id:
             raise WireError(f"{self.name}: {self._at} responded out of order")
-        api, version, answer = exchange.api, exchange.api_version, payload[_INT.size :]
+        api, version, answer = exchange.api, exchange.api_version, frame[2 * _INT.size :]
         body = (_decoded_before if api == _REPEATED else _decoded)(api, version, answer)
         exchange.response = dict(body)
         exchange.answered_ms = at_ms
@@ -221,17 +225,6 @@ class Connection:
         return self._socket
 
 
-def _frame(entity: Any, api: str, version: int, client_id: str) -> bytearray:
-    """Encode a request with its length and header in front; its correlation id is 0."""
-    header = type(entity).__header_schema__(
-        request_api_key=ApiKey[api],
-        request_api_version=version,
-        correlation_id=0,
-        client_id=client_id,
-    )
-    return bytearray(written(header, entity))
-
-
 def _decoded(api: str, version: int, answer: bytes) -> dict[str, Any]:
     """Decode a response from behind its correlation id, with which its header begins."""
     return to_body(response_of(bytes(2 * _INT.size) + answer, ApiKey[api], version)[1])
@@ -239,3 +232,25 @@ def _decoded(api: str, version: int, answer: bytes) -> dict[str, Any]:
 
 _decoded_before = lru_cache(maxsize=256)(_decoded)
 """The same bytes mean the same."""
+
+
+def known(api: str) -> tuple[int, int]:
+    """Return the lowest and the highest version of an API that has classes."""
+    versions = known_versions(ApiKey[api])
+    return versions.start, versions.stop - 1
+
+
+def negotiate(connection: Connection, apis: Iterable[str] = COORDINATOR_APIS) -> Versions:
+    """Return the versions that a broker and kio share (ApiVersions request).
+
+    An API without a shared version is left out.
+    """
+    served = connection.ask("API_VERSIONS", 0, {})["apiKeys"]
+    offered = {entry["apiKey"]: (entry["minVersion"], entry["maxVersion"]) for entry in served}
+    shared = {}
+    for api in apis:
+        lowest, highest = known(api)
+        first, last = offered.get(ApiKey[api], (highest + 1, highest))
+        if max(lowest, first) <= min(highest, last):
+            shared[api] = (max(lowest, first), min(highest, last))
+    return shared

@@ -16,8 +16,7 @@ from kafka.net.sasl import SASL_MECHANISMS
 from kafka_protocol.apis import COORDINATOR_APIS
 from kafka_protocol.errors import NOT_SERVED, Error, name_of
 from kafka_protocol.kio_bodies import Body
-from loadtest.wire.connection import Connection, Exchange, WireError
-from loadtest.wire.schemas import negotiate
+from loadtest.wire.connection import Connection, Exchange, WireError, negotiate
 from scenarios.client_properties import Properties, uses_sasl, uses_tls
 
 _APIS = (*COORDINATOR_APIS, "FIND_COORDINATOR", "METADATA", "OFFSET_FETCH")
@@ -31,10 +30,6 @@ _HANDSHAKE, _AUTHENTICATE = 1, 1
 
 class MovedError(WireError):
     """No broker, or another one, coordinates the group now."""
-
-
-class _NoAnswerError(WireError):
-    """One of the servers does not answer."""
 
 
 class Coordinator:
@@ -56,7 +51,7 @@ class Coordinator:
         self._client_id = client_id
         self._servers = [_address(server) for server in bootstrap.split(",")]
         self._properties = properties
-        self._tls = tls_context(properties)
+        self._tls = _tls(frozenset(properties.items())) if uses_tls(properties) else None
         self._gate = gate
 
     def connect(self) -> tuple[Connection, Mapping[str, int]]:
@@ -65,19 +60,19 @@ class Coordinator:
         Raises MovedError if there is no coordinator yet, WireError if no broker answers.
         """
         shuffle(self._servers)
-        for host, port in self._servers[:-1]:
+        *others, last = self._servers
+        for server in others:
             try:
-                return self._by_way_of(host, port)
-            except _NoAnswerError:
+                found = self._connect(*server)
+            except WireError:
                 continue  # another may be up
-        return self._by_way_of(*self._servers[-1])
+            return self._by_way_of(*server, *found)
+        return self._by_way_of(*last, *self._connect(*last))
 
-    def _by_way_of(self, host: str, port: int) -> tuple[Connection, Mapping[str, int]]:
+    def _by_way_of(
+        self, host: str, port: int, connection: Connection, versions: Mapping[str, int]
+    ) -> tuple[Connection, Mapping[str, int]]:
         """Ask a broker for the coordinator, and connect to that."""
-        try:
-            connection, versions = self._connect(host, port)
-        except WireError as error:
-            raise _NoAnswerError(str(error)) from error
         try:
             body = {"key": self._group, "keyType": 0}
             answer = connection.ask("FIND_COORDINATOR", versions["FIND_COORDINATOR"], body)
@@ -139,16 +134,12 @@ def _address(server: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def tls_context(properties: Properties) -> ssl.SSLContext | None:
-    """Return what connections are encrypted with, one for all; None if they are not.
+@cache
+def _tls(items: frozenset[tuple[str, str]]) -> ssl.SSLContext:
+    """Return what connections with such properties are encrypted with, one for all.
 
     Raises OSError for a key or certificate that cannot be used.
     """
-    return _context(tuple(sorted(properties.items()))) if uses_tls(properties) else None
-
-
-@cache
-def _context(items: tuple[tuple[str, str], ...]) -> ssl.SSLContext:
     properties = dict(items)
     context = ssl.create_default_context(cafile=properties.get("ssl.ca.location"))
     if properties.get("ssl.endpoint.identification.algorithm") == "none":

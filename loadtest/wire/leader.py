@@ -45,21 +45,16 @@ def members_of(joined: JoinedMembers) -> list[Member]:
 
 def shares(assignor: str, members: Sequence[Member], counts: Mapping[str, int]) -> dict[str, bytes]:
     """Return the assignment of each member, by member id; `counts` are partitions by topic."""
-    assigned = ASSIGNORS[assignor](_in_order(members), counts)
+    # static members by instance id, then dynamic ones by member id (KIP-345)
+    place = lambda m: (m.group_instance_id is None, m.group_instance_id or m.member_id)
+    assigned = ASSIGNORS[assignor](sorted(members, key=place), counts)
     return {member_id: Assignment(tuple(share)).encode() for member_id, share in assigned.items()}
-
-
-def _in_order(members: Sequence[Member]) -> list[Member]:
-    """Static members by instance id, then dynamic ones by member id (KIP-345)."""
-    return sorted(
-        members, key=lambda m: (m.group_instance_id is None, m.group_instance_id or m.member_id)
-    )
 
 
 def _range(members: Sequence[Member], counts: Mapping[str, int]) -> Shares:
     """Give each member that wants a topic a range of its partitions; the first get one more."""
     shares = _empty(members)
-    for topic in sorted(_wanted(members)):
+    for topic in sorted(topics_of(members)):
         takers = [one.member_id for one in members if topic in one.subscription.topics]
         least, larger = divmod(counts.get(topic, 0), len(takers))
         numbers = iter(range(counts.get(topic, 0)))
@@ -94,7 +89,7 @@ def _instance_first(members: Sequence[Member], counts: Mapping[str, int]) -> Sha
             for one in members
             if topic in one.subscription.topics
         }
-        for topic in _wanted(members)
+        for topic in topics_of(members)
     }
     partitions = sorted(_partitions(members, counts), key=lambda one: (one.partition, one.topic))
     least, larger = divmod(len(partitions), max(1, len(members)))
@@ -193,13 +188,14 @@ def _empty(members: Iterable[Member]) -> dict[str, list[TopicPartition]]:
     return {member.member_id: [] for member in members}
 
 
-def _wanted(members: Iterable[Member]) -> set[str]:
+def topics_of(members: Iterable[Member]) -> set[str]:
+    """Return the topics that any member wants."""
     return {topic for member in members for topic in member.subscription.topics}
 
 
 def _partitions(members: Iterable[Member], counts: Mapping[str, int]) -> Iterator[TopicPartition]:
     """Yield all partitions that members want, in order."""
-    for topic in sorted(_wanted(members)):
+    for topic in sorted(topics_of(members)):
         yield from (TopicPartition(topic, number) for number in range(counts.get(topic, 0)))
 
 

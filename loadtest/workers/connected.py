@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from math import inf
 
 from kafka_protocol.printable import shortened
 from loadtest.configs import ClientConfig
 from loadtest.errors import WorkerGoneError
-from loadtest.history import clock, now_ms
+from loadtest.history import now_ms
 from loadtest.timing import CLOCK_MS
 
 SHOWN = 5
@@ -93,5 +94,7 @@ class ConnectedWorker:
 
 
 def _utc(at_ms: float | None) -> str:
+    """Return the time of day, to the millisecond."""
     assert at_ms is not None, "it was lost"
-    return f"{clock(at_ms)} UTC"
+    at = datetime.fromtimestamp(at_ms / 1000, UTC).time()
+    return f"{at.isoformat('milliseconds')} UTC"

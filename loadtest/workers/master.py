@@ -91,10 +91,7 @@ class LoadMaster:
         there = [id_ for id_, worker in self._workers.items() if worker.lost_ms is None]
         asked = [gevent.spawn(self._rows_of, id_) for id_ in there]
         gevent.joinall(asked)
-        rows = {
-            id_: None if of.value is None else {row["name"]: row for row in of.value}
-            for id_, of in zip(there, asked, strict=True)
-        }
+        rows = {id_: of.value for id_, of in zip(there, asked, strict=True)}
         return [self._row(member, rows) for member in self._members]
 
     def commands(self) -> Commands:
@@ -171,12 +168,12 @@ class LoadMaster:
             return row(member, "unknown")
         return of_worker.get(member.name) or row(member, "stopped")
 
-    def _rows_of(self, id_: str) -> list[Json] | None:
+    def _rows_of(self, id_: str) -> dict[str, Json] | None:
+        """Return the rows of a worker's members, by name; None if it does not answer."""
         try:
-            rows: list[Json] = self._ask(id_, {"do": "members"}, ROWS_ANSWER_S)
+            return {row["name"]: row for row in self._ask(id_, {"do": "members"}, ROWS_ANSWER_S)}
         except LoadtestError:
             return None
-        return rows
 
     def _ask(self, id_: str, request: Json, within_s: float) -> Any:
         worker = self._workers[id_]

@@ -22,7 +22,7 @@ from kafka_protocol.errors import Error, codes_in
 from kafka_protocol.kio_bodies import slots
 from kafka_protocol.schemas import schema_of
 from kafka_protocol.versions import FIRST_FLEXIBLE
-from loadtest.wire.schemas import known
+from loadtest.wire.connection import known
 
 LEFT_OUT = {"includeAuthorizedOperations", "authorizedOperations"}
 KINDS = {

@@ -12,6 +12,7 @@ from chaos.errors import ChaosError
 from chaos.fault_runner import heal_from_journal
 from chaos.tap.process import Commands, RunningTap, TapGoneError
 from chaos.tap.rules import Rule
+from chaos.timing import TAP_END_S
 from chaos.wire_rules import WireRule
 from scenarios.faults import FAULTS
 
@@ -37,7 +38,7 @@ def running(tmp_path):
         process = subprocess.Popen(command, stdin=its)
     commands = Commands(process, ours)
     yield RunningTap(addresses, tmp_path / "tap", process.pid, 0, commands)
-    commands.end()
+    commands.end(TAP_END_S)
 
 
 def test_every_fault_on_the_wire_is_here():

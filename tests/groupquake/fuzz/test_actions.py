@@ -13,7 +13,7 @@ from kafka_protocol.apis import COORDINATOR_APIS, ApiKey
 from kafka_protocol.kio_bodies import Body, to_entity
 from kafka_protocol.schemas import schema_of
 from loadtest.wire import NO_TOPIC_ID, Exchange
-from loadtest.wire.schemas import known
+from loadtest.wire.connection import known
 
 ACTIONS = {action.__name__: action for action in (*(a for _, a in TABLE), *BEFORE_GROUP_EXISTS)}
 CLOSE = "close"

@@ -14,7 +14,7 @@ from groupquake.fuzz.coverage import (
 )
 from kafka_protocol.apis import COORDINATOR_APIS
 from kafka_protocol.errors import Error
-from loadtest.wire.schemas import known
+from loadtest.wire.connection import known
 from reference_coordinator.classic.effects import Reason
 from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.releases import NEWEST, PROFILES

@@ -14,7 +14,7 @@ from groupquake.fuzz.target import CONFIG, NOT_RULES, Target, ready
 from kafka_protocol.apis import COORDINATOR_APIS
 from kafka_protocol.errors import Error
 from kafka_protocol.versions import FIRST_JOIN_WITH_JOIN_REASON
-from loadtest.wire.schemas import known
+from loadtest.wire.connection import known
 from reference_coordinator.classic.releases import NEWEST
 from tests.groupquake.conftest import Command, Done, run_here
 

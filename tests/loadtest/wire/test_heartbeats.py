@@ -12,8 +12,7 @@ from kio.serial import entity_reader, entity_writer
 from kafka_protocol.apis import ApiKey
 from kafka_protocol.errors import Error
 from kafka_protocol.kio_bodies import to_body, to_entity
-from loadtest.wire.connection import Connection, WireError
-from loadtest.wire.schemas import known
+from loadtest.wire.connection import Connection, WireError, known
 
 LOWEST, HIGHEST = known("HEARTBEAT")
 VERSIONS = range(LOWEST, HIGHEST + 1)

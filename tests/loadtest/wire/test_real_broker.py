@@ -14,8 +14,8 @@ from kafka_protocol.errors import NOT_SERVED_YET, Error
 from kafka_protocol.request_log import COMPLETED
 from kafka_protocol.versions import FIRST_JOIN_WITH_JOIN_REASON
 from loadtest.wire import Connection, EventLog, WireError, negotiate
+from loadtest.wire.connection import known
 from loadtest.wire.member import UnexpectedResponse, WireMember
-from loadtest.wire.schemas import known
 
 pytestmark = pytest.mark.cluster
 
