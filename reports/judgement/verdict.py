@@ -50,16 +50,7 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
     """Build `verdict.json`; `judged_as`, `foretold` and `came_true` are its keys of before."""
     apart = list(missing_members(run, data.digests))
     data = replace(_with_unexplained_gaps(run, data), breaches=[*data.breaches, *apart])
-    disturbances = Disturbances.of_run(
-        run,
-        gaps=data.gaps,
-        of_brokers=data.of_brokers,
-        groups=data.groups,
-        unread=_unread(run, data),
-        comparison=data.comparison,
-        tells_bytes=data.tells_bytes,
-        altered_history=data.altered_history,
-    )
+    disturbances = Disturbances.of_run(run, data, _unread(run, data))
     collected = findings.collect(data.violations, data.comparison, data.member_lines, data.breaches)
     found = disturbances.judged(collected)
     proven = findings.proven_roots(found)
