@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from operator import itemgetter
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from kafka_protocol.consumer_protocol import TopicPartition
 from kafka_protocol.errors import NO_ERROR, Error
@@ -30,10 +30,10 @@ from reports.judgement.clients.offsets import stored
 from reports.judgement.clients.ownership import DUPLICATE
 from reports.judgement.group_evidence import Batch, GroupEvidence, Named
 from reports.judgement.members import EVICTED
+from reports.judgement.rows import Json
 from reports.judgement.run.disturbance import Act
 from reports.timing import ARRIVAL_ERROR_MS, HANDLED_MS, LEARNED_MS
 
-Json = dict[str, Any]
 By = Literal["fault", "load", "broker", "client", "unknown"]
 BY: Sequence[By] = ("fault", "load", "broker", "client", "unknown")
 CAUSES = "group STRING, started_ms DOUBLE, by STRING, who STRING, what STRING"

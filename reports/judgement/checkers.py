@@ -6,7 +6,7 @@ all but the replay (`group_evidence.GroupCheck`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from reports.judgement import members
 from reports.judgement.clients.assignments import Assignments
@@ -17,11 +17,10 @@ from reports.judgement.group_evidence import Batch, GroupEvidence, Named
 from reports.judgement.members import Absent
 from reports.judgement.missing import gaps
 from reports.judgement.missing.correlation_ids import CorrelationIds
+from reports.judgement.rows import Json
 from reports.judgement.run_context import RunContext
 from reports.judgement.timelines.fenced_lines import Fencings
 from reports.judgement.witnesses import Pairs
-
-Json = dict[str, Any]
 
 
 class Checker(NamedTuple):

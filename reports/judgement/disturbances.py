@@ -12,12 +12,13 @@ from functools import cached_property
 from itertools import chain
 from math import inf, isfinite
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from reports.judgement import doubtful
 from reports.judgement.breaches import LATE, OF_CLIENTS, Breach
 from reports.judgement.coordinators.elections import unplanned_elections
 from reports.judgement.findings import LENGTH_ALONE, Finding, began_ms, possible_metadata_changes
+from reports.judgement.rows import Json
 from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.faults import outage_of
 from reports.judgement.run.run_folder import RunFolder
@@ -27,8 +28,6 @@ from reports.timing import AROUND_BUSY_MS, CATCHING_UP_MS, MATTERS_MS, WRITES_FA
 
 if TYPE_CHECKING:
     from reports.judgement.results import Results
-
-Json = dict[str, Any]
 
 MOST_GAPS = 1_000
 """From so many gaps on there may be more behind the last one that was read."""

@@ -16,14 +16,13 @@ from reports.judgement.breaches import Breach, breach
 from reports.judgement.digest import Digest
 from reports.judgement.disturbances import Disturbances
 from reports.judgement.log.log_places import Level
+from reports.judgement.rows import Json
 from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.run_folder import RunFolder
 from reports.timing import PARTITIONS_NOTICED_MS
 from scenarios import Experiment
 from scenarios.model import ExpectedVerdict, Range
 from scenarios.setup import DUPLICATE, members_of
-
-Json = dict[str, Any]
 
 SHOWN = 5  # how many members a finding names
 UNOWNED = "partitions without owner"  # what is counted where an experiment expects owners

@@ -12,12 +12,11 @@ from typing import Any
 
 from reports.judgement.breaches import Breach
 from reports.judgement.log.log_places import LogPlaces
+from reports.judgement.rows import Json, Row
 from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.timelines.member_lines import DOUBTFUL_LINE, OF_LOADS, time_of
 from reports.timing import SAME_MOMENT_MS, TIMER_SLACK_MS
 
-Row = Mapping[str, Any]
-Json = dict[str, Any]
 LENGTH_ALONE = "whether a member's metadata changed is not in the log, their length is"
 """Why a rebalance for metadata proves nothing before 2.8."""
 

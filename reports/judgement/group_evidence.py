@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import inf
 from operator import attrgetter, itemgetter
-from typing import Any
 
 from kafka_protocol.apis import KIP_848_APIS
 from reference_coordinator.classic.profiles import Profile
@@ -35,12 +34,12 @@ from reports.judgement.logged import (
     earlier,
 )
 from reports.judgement.members import Members, Pace
+from reports.judgement.rows import Json
 from reports.judgement.run_context import RunContext
 from reports.judgement.timelines import compare, member_lines, timeline
 from reports.judgement.timelines.timeline import Generations
 from reports.timing import NEVER_MS
 
-Json = dict[str, Any]
 Named = tuple[str, Json]  # a row of a table, behind the table's name
 Tables = Mapping[str, Sequence[Json]]
 """What rules expect of a group beside what was observed: rows without the group, by table."""

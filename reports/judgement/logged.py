@@ -20,10 +20,10 @@ from kafka_protocol.apis import CONFIGURE, GROUP_APIS, OFFSET_FETCH
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest, Stall
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
+from reports.judgement.rows import Json
 from reports.judgement.run.history import ClientEvent
 from reports.timing import HANDLING_DELAY_MS, LOGGED_WITHIN_MS
 
-Json = dict[str, Any]
 LoggedRow = Mapping[str, Any]
 """A row of the table `requests` or, where it has a `template`, of `transitions`."""
 

@@ -27,6 +27,7 @@ from reports.judgement.log.merging import ReadLogs, read_logs
 from reports.judgement.log.parsing import Parser
 from reports.judgement.log.split_rows import How
 from reports.judgement.missing.gaps import missing, unexplained, unreadable
+from reports.judgement.rows import Row
 from reports.judgement.run import deliveries as handed_on
 from reports.judgement.run.deliveries import Deliveries
 from reports.judgement.run.disturbance import Disturbance
@@ -37,8 +38,6 @@ from reports.judgement.run.machine_log import spans_of
 from reports.judgement.run.run_folder import HISTORY, RunFolder
 from reports.judgement.run_context import RunContext
 from scenarios.regular_files import read_regular
-
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any
 
 from reports.judgement import findings
 from reports.judgement.buckets import GAPS
@@ -24,11 +23,10 @@ from reports.judgement.missing.gaps import (
     unlogged,
     unreadable,
 )
+from reports.judgement.rows import Json
 from reports.judgement.run.commit_errors import CommitError
 from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run_context import RunContext
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

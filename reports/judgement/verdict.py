@@ -34,13 +34,13 @@ from reports.judgement.log.log_places import CANNOT_SEE, Level, LogPlaces
 from reports.judgement.log.split_rows import STATUSES
 from reports.judgement.missing import gaps as missing
 from reports.judgement.results import Results
+from reports.judgement.rows import Json
 from reports.judgement.run import commit_errors
 from reports.judgement.run.faults import PLAN_BY_HAND
 from reports.judgement.run.journal import OF_PLAN
 from reports.judgement.run.run_folder import RunFolder
 from scenarios import Experiment
 
-Json = dict[str, Any]
 KEPT = "kept the protocol"
 LARGE = 0.1
 """The part of the largest batch from which on the headline shows the size of a group's record."""

@@ -26,11 +26,10 @@ from kafka_protocol.bodies import FORMER_NAMES
 from reports.judgement.breaches import Breach, breach
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.logged import REQUEST
+from reports.judgement.rows import Json, Row
 from reports.judgement.run.disturbance import Kill
 from reports.timing import TAP_ENDS_MS, UNLOGGED_MS
 
-Json = dict[str, Any]
-Row = Mapping[str, Any]
 Key = tuple[str, str, str, str, int]
 """Which request it is: broker, what both tell of the connection, client, API, number."""
 Numbers = dict[tuple[str, str], set[int]]

@@ -13,12 +13,11 @@ from typing import Any, Literal, NamedTuple
 from reports.judgement.clients.client_rules.findings import CLIENT_RULES
 from reports.judgement.disturbances import Disturbances
 from reports.judgement.log.log_places import LogPlaces
+from reports.judgement.rows import Json
 from reports.judgement.run.disturbance import Source
 from scenarios import Experiment
 from scenarios.clients import kind_of
 from scenarios.setup import DUPLICATE
-
-Json = dict[str, Any]
 
 LISTED = 400  # how many findings about clients a verdict has
 

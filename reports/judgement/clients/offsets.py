@@ -25,11 +25,10 @@ from kafka_protocol.errors import NO_ERROR, Error
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import AboutClient, Breach, breach
 from reports.judgement.clients.foreign_commits import Foreign, Share, finding
+from reports.judgement.rows import Json
 from reports.judgement.run.disturbance import of_partition
 from reports.judgement.run_context import RunContext
 from reports.timing import LEARNED_MS, LOAD_LINE_LATE_MS, RETENTION_MS, WIRE_LATE_MS
-
-Json = dict[str, Any]
 
 NOT_THEIRS = "commits_of_others_partitions"
 """Counts the partitions that members committed though they were not assigned to them."""

@@ -15,9 +15,9 @@ from reports.judgement.explained.pages import UNMET, page_of_defect, page_of_kin
 from reports.judgement.explained.quoted import add_lines
 from reports.judgement.findings import Finding
 from reports.judgement.log.log_places import LogPlaces
+from reports.judgement.rows import Json
 from reports.judgement.run.run_folder import RunFolder
 
-Json = dict[str, Any]
 QUOTED = 20  # the first so many of what is wrong are quoted
 COURSES = 3  # so many groups have a course
 

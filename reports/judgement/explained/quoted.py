@@ -5,11 +5,10 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from reports.judgement.log.log_bytes import unpacked
+from reports.judgement.rows import Json
 
-Json = dict[str, Any]
 AROUND = 3  # so many lines are quoted before a finding, and after it
 LONGEST = 900  # so many characters of a line are shown, of its begin and of its end
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from itertools import chain, groupby
 from math import isnan
 from operator import attrgetter
-from typing import Any
 
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log.broker_log import COLUMNS, TABLES, Place, offset_ms, tables_of
@@ -35,10 +34,9 @@ from reports.judgement.log.split_rows import (
     line_counts,
     missing,
 )
+from reports.judgement.rows import Json
 from reports.judgement.run.disturbance import UNPLACED, of_broker
 from reports.timing import CLOCK_AHEAD_MS, CLOCK_BEHIND_MS
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

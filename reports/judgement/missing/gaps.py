@@ -17,6 +17,7 @@ from reports.judgement.coordinators.coordinator_epochs import Load
 from reports.judgement.log.log_places import Level, LogPlaces, log_of
 from reports.judgement.log.split_rows import END_MISSING, START_MISSING
 from reports.judgement.logged import LoggedRow
+from reports.judgement.rows import Json, Row
 from reports.judgement.run.disturbance import Disturbance, Kill, Source
 from reports.judgement.timelines.member_lines import ENTERED, OF_LOADS
 from reports.timing import CLOCK_OFF_MS, HANDLED_MS, KILL_NOTED_MS, WAITS_MS
@@ -24,8 +25,6 @@ from reports.timing import CLOCK_OFF_MS, HANDLED_MS, KILL_NOTED_MS, WAITS_MS
 if TYPE_CHECKING:  # executors have no experiments
     from reports.judgement.run.run_folder import RunFolder
 
-Json = dict[str, Any]
-Row = Mapping[str, Any]
 UNLOGGED = """
     group STRING, broker STRING, line LONG, from_ms DOUBLE, at_ms DOUBLE, what STRING, sure BOOLEAN
 """

@@ -13,12 +13,11 @@ from typing import Any
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.replay import Stall
 from reference_coordinator.replay.lateness import Lateness, lateness_of
+from reports.judgement.rows import Json, Row
 from reports.judgement.timelines.member_lines import UNNAMED
 from reports.judgement.timelines.timeline import UUID
 from reports.timing import EARLY_MS, LINE_LATE_MS, PAIR_MS, TIMER_SLACK_MS
 
-Row = Mapping[str, Any]
-Json = dict[str, Any]
 Rows = Mapping[int, Row]  # rows by their places
 Candidates = Callable[[Rows, Rows], Iterable[tuple[int, int]]]
 """Says which observed and expected rows may be the same rebalance, by their places."""

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from operator import attrgetter
-from typing import Any
 
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach
@@ -23,11 +22,10 @@ from reports.judgement.clients.client_rules.shown import of_requests
 from reports.judgement.clients.client_rules.words import often
 from reports.judgement.clients.offsets import stored
 from reports.judgement.clients.record_rules import RULES
+from reports.judgement.rows import Json
 from reports.judgement.run.deliveries import InOrder
 from reports.judgement.run.history import ENDS, ClientEvent
 from reports.judgement.run_context import RunContext
-
-Json = dict[str, Any]
 
 CLIENT_FINDINGS = """
     group STRING, client_id STRING, rule STRING, at_ms DOUBLE, what STRING, requests STRING,

@@ -3,14 +3,12 @@
 import json
 from collections.abc import Sequence
 from math import inf
-from typing import Any
 
 from kafka_protocol.bodies import generation_in, partitions_in
 from kafka_protocol.errors import codes_in, name_of
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.clients.client_rules.client_processes import Span, last_ms
-
-Json = dict[str, Any]
+from reports.judgement.rows import Json
 
 
 def of_requests(
