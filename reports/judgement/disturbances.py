@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Self
 from reports.judgement import doubtful
 from reports.judgement.breaches import LATE, OF_CLIENTS, Breach
 from reports.judgement.coordinators.elections import unplanned_elections
-from reports.judgement.findings import LENGTH_ALONE, Finding, began_ms, possible_metadata_changes
+from reports.judgement.findings import LENGTH_ALONE, Finding, possible_metadata_changes
 from reports.judgement.rows import Json
 from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.faults import outage_of
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.run_context import RunContext
+from reports.judgement.timelines.compare import began_ms
 from reports.judgement.timelines.member_lines import OF_LOADS
 from reports.timing import AROUND_BUSY_MS, CATCHING_UP_MS, MATTERS_MS, WRITES_FAIL_MS
 
