@@ -77,7 +77,7 @@ def clients(evidence: GroupEvidence, context: RunContext) -> Checker:
 
     def end() -> Iterator[Named]:
         found = heard.end()
-        if evidence.requests:
+        if evidence.members.requests:
             yield from rows("breaches", found)
             yield from rows("client_findings", (*owed.rows(), *heard.about_clients))
             if evidence.group not in context.scripted:
@@ -101,7 +101,7 @@ def records(evidence: GroupEvidence, context: RunContext) -> Checker:
         )
         seen.add(answered, batch.chunk.events, batch.known_ms)
 
-    return Checker(add, lambda: seen.end() if evidence.requests else ())
+    return Checker(add, lambda: seen.end() if evidence.members.requests else ())
 
 
 def expulsions(_: GroupEvidence, __: RunContext) -> Checker:

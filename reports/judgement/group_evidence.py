@@ -132,11 +132,6 @@ class GroupEvidence:
         yield from (("heard", row) for row in self.members.heard())
 
     @property
-    def requests(self) -> int:
-        """How many readable requests there are."""
-        return self.members.requests
-
-    @property
     def partition(self) -> int | None:
         """The partition of `__consumer_offsets` that the group's own lines name."""
         return min(self._partitions, default=None)

@@ -57,14 +57,12 @@ class Line:
     @property
     def template(self) -> str | None:
         """The template that a coordinator's line matches, else None."""
-        name: str | None = self.row.get("template")
-        return name
+        return self.row.get("template")
 
     @property
     def group(self) -> str | None:
         """The group that it is about, else None."""
-        name: str | None = self.row.get("group")
-        return name
+        return self.row.get("group")
 
     @cached_property
     def request(self) -> dict[str, Any] | None:
@@ -106,11 +104,6 @@ class Recording:
         """The run folder without its logs."""
         return RunFolder(self.folder)
 
-    @property
-    def environment(self) -> dict[str, Any]:
-        """Versions and settings."""
-        return self.run.environment
-
     @cached_property
     def profile(self) -> Profile:
         """The rules of its coordinator under its settings."""
@@ -150,15 +143,11 @@ class Recording:
         )
 
     @cached_property
-    def all_gaps(self) -> list[Disturbance]:
-        """The gaps in its logs, those too that a fault explains."""
-        rejected = (row for row in self.tables["coverage"] if row["status"] == "rejected")
-        return [*map(unreadable, rejected), *map(missing, self.tables["lost"])]
-
-    @cached_property
     def gaps(self) -> list[Disturbance]:
         """The gaps in its logs that no fault of the run explains."""
-        return unexplained(self.all_gaps, self.run)
+        rejected = (row for row in self.tables["coverage"] if row["status"] == "rejected")
+        gaps = [*map(unreadable, rejected), *map(missing, self.tables["lost"])]
+        return unexplained(gaps, self.run)
 
     @cached_property
     def rows_by_group(self) -> Mapping[str, Sequence[Row]]:

@@ -130,10 +130,9 @@ def wrong_clocks(ended_ms: Mapping[str, float], run: "RunFolder") -> Iterator[Di
     the teardown before the brokers are stopped, and its end after it. Times of such a broker say
     nothing beside those of the journal or of other brokers, so nothing is proven.
     """
-    teardown = run.teardown if run.completed else None
-    if teardown is None:
+    if run.teardown is None:
         return
-    first_ms, last_ms = teardown
+    first_ms, last_ms = run.teardown
     for broker, at_ms in sorted(ended_ms.items()):
         for off_ms, which in ((first_ms - at_ms, "behind"), (at_ms - last_ms, "ahead of")):
             if off_ms > CLOCK_OFF_MS:
