@@ -199,10 +199,11 @@ class Offsets:
         """Note a commit of a partition that is not its member's, if it is another's by now."""
         client, at_ms, generation = mine.client, commit.earliest_ms, generation_in(commit.request)
         held_up = any(
-            one.client == client
+            one.excuses
+            and client in one.clients
             and one.from_ms <= at_ms
             and mine.answered_ms <= one.until_ms + WIRE_LATE_MS
-            for one in self.context.broken_wires
+            for one in self.context.acts
         )
         newest = next(reversed(self._shares))
         if generation != newest or held_up or at_ms <= mine.answered_ms + LEARNED_MS:

@@ -148,10 +148,9 @@ class ClientRules:
         acts = [one for one in context.acts if one.group == self.group and name in one.clients]
         return Known(
             excused=[
-                *(_span(one) for one in context.broken_wires if (one.group, one.client) == mine),
                 *(_span(one) for one in context.absences if (one.group, one.client) == mine),
                 *map(_span, context.outages),
-                *(_span(one) for one in acts if one.freezes),
+                *(_span(one) for one in acts if one.freezes or one.excuses),
             ],
             stalls=[_span(one) for one in context.stalls if one.proven],
             acted=[*map(_span, acts)],
