@@ -24,14 +24,14 @@ from reference_coordinator.classic.effects import REJOINS, Reason
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.clients.assignments import EAGER, SHOWN, subscription_in
 from reports.judgement.clients.client_rules.findings import CAUSES_NO_REBALANCE
-from reports.judgement.clients.client_rules.shown import of_requests
-from reports.judgement.clients.client_rules.words import seconds
+from reports.judgement.clients.client_rules.shown import of_requests, seconds
 from reports.judgement.clients.offsets import stored
 from reports.judgement.clients.ownership import DUPLICATE
 from reports.judgement.group_evidence import Batch, GroupEvidence, Named
 from reports.judgement.members import EVICTED
 from reports.judgement.rows import Json
 from reports.judgement.run.disturbance import Act
+from reports.judgement.timelines.timeline import BY_TIMERS
 from reports.timing import ARRIVAL_ERROR_MS, HANDLED_MS, LEARNED_MS
 
 By = Literal["fault", "load", "broker", "client", "unknown"]
@@ -41,7 +41,6 @@ CAUSES = "group STRING, started_ms DOUBLE, by STRING, who STRING, what STRING"
 in words. The load causes those by which a group forms and ends."""
 OF_BROKER = (Reason.ASSIGNMENT_ERROR, Reason.OVER_CAPACITY, "unexpected", "early")
 """Reasons that no member has, and outcomes of what the reference coordinator does not do."""
-SILENT = (Reason.SESSION_EXPIRED, Reason.PENDING_SYNC)  # no request begins these
 JOINS = (Reason.NEW_MEMBER, Reason.STATIC_REPLACED, Reason.PROTOCOL_CHANGE)
 DID: Mapping[str, str] = {
     Reason.LEAVE: "left",
@@ -218,7 +217,7 @@ class Causes:
                 member, sender = member or one.members, one.sender
         if not (client := self._clients.get(member, sender)):
             return "", sender, at_ms
-        times = self._heard.get(member if begun.reason in SILENT else client, ())
+        times = self._heard.get(member if begun.reason in BY_TIMERS else client, ())
         place = bisect_left(times, at_ms)
         return client, sender, times[place - 1] if place else -inf
 

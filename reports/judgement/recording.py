@@ -24,7 +24,6 @@ from reports.judgement.log.broker_log import Place
 from reports.judgement.log.log_bytes import unpacked
 from reports.judgement.log.log_places import LOG, Split
 from reports.judgement.log.merging import ReadLogs, read_logs
-from reports.judgement.log.parsing import Parser
 from reports.judgement.log.split_rows import How
 from reports.judgement.missing.gaps import missing, unexplained, unreadable
 from reports.judgement.rows import Row
@@ -112,21 +111,16 @@ class Recording:
         return profile.with_settings(self.run.settings)
 
     @cached_property
-    def parser(self) -> Parser:
-        """The parser of its lines."""
-        return self.run.parser
-
-    @cached_property
     def texts(self) -> Mapping[Split, Sequence[bytes]]:
         """The lines of its logs, by file."""
-        logs = sorted(self.folder.glob(f"{self.parser.folder}/*/{LOG}*"))
+        logs = sorted(self.folder.glob(f"{self.run.parser.folder}/*/{LOG}*"))
         return {Split(str(log), 0): [*_texts(log)] for log in logs}
 
     @cached_property
     def logs(self) -> ReadLogs:
         """What its logs hold."""
         how = How(spans=spans_of(self.run.stalls, self.run.standstills), deliveries=self.deliveries)
-        return read_logs(self.texts, self.parser, how)
+        return read_logs(self.texts, self.run.parser, how)
 
     @cached_property
     def tables(self) -> Mapping[str, Sequence[Row]]:

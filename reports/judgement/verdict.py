@@ -9,13 +9,14 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
 from kafka_protocol.group_record import DEFAULT_LIMIT_BYTES, LIMIT_PROPERTY
 from reports.judgement import doubtful, findings, incomplete
 from reports.judgement.clients.assignments import listed
-from reports.judgement.clients.client_verdict import ClientVerdict, about_clients
+from reports.judgement.clients.client_verdict import ClientVerdict, about_client
 from reports.judgement.digest import Digest, Digester, with_total
 from reports.judgement.disturbances import Disturbances
 from reports.judgement.doubtful import AGAIN, SETTLED_BY, Doubt
@@ -82,7 +83,7 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
     if run.stopped and (doubts or short):
         cause = "the run was stopped before its time was over"
         doubts.insert(0, Doubt(cause, f"{AGAIN}, to its end"))
-    about = about_clients(data.client_findings, data.places, disturbances)
+    about = [about_client(row, data.places, disturbances) for row in data.client_findings]
     lacks = next(chain(incomplete.not_whole(run, data), incomplete.cut_short(run)), None)
     clients = ClientVerdict.of(run.experiment, about, lacks and lacks.because)
     brokers = "broke the protocol" if proven else "unknown" if found or doubts else KEPT
@@ -136,7 +137,7 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
             {name: fault[name] for name in fault if name not in OF_PLAN} for fault in run.faults
         ],
         "findings": findings.listed(
-            found, data.places, explain.of_finding(judged, explain.zero_ms(run))
+            found, data.places, partial(explain.of_finding, judged, explain.zero_ms(run))
         ),
         **({"findings_left_out": data.left_out} if data.left_out else {}),
         "expectations_unmet": [

@@ -19,7 +19,7 @@ from reports.judgement.log.split_rows import END_MISSING, START_MISSING
 from reports.judgement.logged import LoggedRow
 from reports.judgement.rows import Json, Row
 from reports.judgement.run.disturbance import Disturbance, Kill, Source
-from reports.judgement.timelines.member_lines import ENTERED, OF_LOADS
+from reports.judgement.timelines.member_lines import BEGUN, ENTERED, OF_LOADS
 from reports.timing import CLOCK_OFF_MS, HANDLED_MS, KILL_NOTED_MS, WAITS_MS
 
 if TYPE_CHECKING:  # executors have no experiments
@@ -207,7 +207,7 @@ def _without_last(gaps: list[Disturbance], ends: Sequence[Disturbance]) -> list[
     ]
 
 
-BEGINS, ENDS = "preparing", ("assignment", "empty")
+ENDS = ("assignment", "empty")
 
 
 def in_flight(kill: Kill, lines: Sequence[LoggedRow], longest_ms: float) -> Iterator[Json]:
@@ -221,7 +221,7 @@ def in_flight(kill: Kill, lines: Sequence[LoggedRow], longest_ms: float) -> Iter
     if not mine:
         return
     steps = [line for line in mine if line["template"] in ENTERED]
-    began_ms = [line["at_ms"] for line in steps if line["template"] == BEGINS]
+    began_ms = [line["at_ms"] for line in steps if line["template"] == BEGUN]
     ended = bool(steps) and steps[-1]["template"] in ENDS
     from_ms = killed_ms - WAITS_MS
     if began_ms and not (ended and steps[-1]["at_ms"] < from_ms):
