@@ -181,9 +181,8 @@ class Causes:
             yield Cause(act.by, act.what, client or None, polled_ms)
         for alone in (begun.outcome, reason):
             if alone in OF_BROKER:
-                yield Cause(
-                    "broker", f"the broker alone: {alone.replace('_', ' ')}", client or None
-                )
+                what = f"the broker alone: {alone.replace('_', ' ')}"
+                yield Cause("broker", what, client or None)
         if reason is None or joined is None:
             yield Cause("unknown", "nothing tells which member began it")
             return
@@ -205,11 +204,8 @@ class Causes:
 
     def _of(self, begun: Begun) -> tuple[str, str, float]:
         """Return whose it is, who sent its LeaveGroup, and when that one was accepted before."""
-        member, sender, at_ms = (
-            begun.members.strip(", ").partition(",")[0],
-            begun.sender,
-            begun.at_ms,
-        )
+        member = begun.members.strip(", ").partition(",")[0]
+        sender, at_ms = begun.sender, begun.at_ms
         if begun.reason == Reason.LEAVE and not sender:  # the line may name no member
             within = (at_ms - HANDLED_MS, at_ms + ARRIVAL_ERROR_MS)
             left = [one for one in self._gone if one.sender and within[0] <= one.at_ms <= within[1]]

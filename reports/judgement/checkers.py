@@ -130,9 +130,9 @@ def unlogged(evidence: GroupEvidence, context: RunContext) -> Checker:
         if evidence.is_wrong:
             loads = () if evidence.home is None else context.epochs.loads.get(evidence.home, ())
             longest_ms = evidence.members.max_rebalance_timeout_ms or 0.0
-            timers_ms = max(longest_ms, evidence.members.max_session_timeout_ms)
             for kill in kills:
                 yield from rows("unlogged", gaps.in_flight(kill, evidence.lines, longest_ms))
+            timers_ms = evidence.members.join_timer_ms
             lost = gaps.unreplicated(context.epochs.partings, loads, evidence.lines, timers_ms)
             yield from rows("unlogged", lost)
 

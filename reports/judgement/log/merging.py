@@ -163,10 +163,8 @@ class _Part:
         offset = self.place.offsets.get(self.number)
         if offset is None or isnan(offset):
             return offset is not None
-        latest_us, earliest_us = (
-            (offset + CLOCK_AHEAD_MS) * 1_000,
-            (offset - CLOCK_BEHIND_MS) * 1_000,
-        )
+        earliest_us = (offset - CLOCK_BEHIND_MS) * 1_000
+        latest_us = (offset + CLOCK_AHEAD_MS) * 1_000
         return any(not earliest_us < us < latest_us - 1 for us in self.process.apart_us)
 
 
