@@ -31,6 +31,7 @@ from reports.judgement.logged import (
     KeptChunks,
     LoggedRow,
     Requests,
+    columns,
     earlier,
 )
 from reports.judgement.members import Members, Pace
@@ -46,7 +47,7 @@ Tables = Mapping[str, Sequence[Json]]
 PLACE = ("broker", "file", "line", "api", "client_id", "arrived_ms")
 """The columns of the table `violations` that tell of the request."""
 _ID = REQUEST.index("id")
-_PLACE = itemgetter(*map(REQUEST.index, PLACE))
+_PLACE = columns(*PLACE)
 
 
 @dataclass(frozen=True, slots=True)
