@@ -103,6 +103,11 @@ class Recording:
         """The run folder without its logs."""
         return RunFolder(self.folder)
 
+    @property
+    def environment(self) -> dict[str, Any]:
+        """Versions and settings."""
+        return self.run.environment
+
     @cached_property
     def profile(self) -> Profile:
         """The rules of its coordinator under its settings."""

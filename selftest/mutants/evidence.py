@@ -34,7 +34,7 @@ def runs_in(folder: Path) -> Iterator[Runs]:
                     run = Recording(file.parent)
                     found[run.run.experiment.name].append(run)
         yield {
-            name: tuple(sorted(mine, key=lambda run: int(run.run.environment["seed"])))
+            name: tuple(sorted(mine, key=lambda run: int(run.environment["seed"])))
             for name, mine in sorted(found.items())
         }
 

@@ -111,7 +111,7 @@ def keep_defects(runs: Iterable[Path], target: Path) -> None:
     target.mkdir(exist_ok=True)
     for folder in runs:
         recording = Recording(folder)
-        expected, environment = recording.run.experiment.expected_verdict, recording.run.environment
+        expected, environment = recording.run.experiment.expected_verdict, recording.environment
         assert expected is not None
         assert expected.group is not None, f"{folder} expects no fail"
         header = {

@@ -60,7 +60,7 @@ def test_a_run_is_explained_to_its_last_line(tmp_path, name):
 @pytest.mark.parametrize("name", RUNS)
 def test_its_event_file_says_what_an_operator_asked_for(tmp_path, name):
     recording = altered(tmp_path / name, name)
-    about = {"config": recording.run.environment["broker_config"]}
+    about = {"config": recording.environment["broker_config"]}
     sequence = one(event_lines(json.loads(header(group=GROUP, **about)), recording.evidence(GROUP)))
     explained = lambda rules: not replay(sequence.evidence, rules).violations
     assert explained(recording.profile)

@@ -50,7 +50,7 @@ def write_run(recording: Recording, target: Path) -> None:
     for name in SMALL_FILES:
         if (recording.folder / name).is_file():
             shutil.copyfile(recording.folder / name, target / name)
-    environment = recording.run.environment | {"evidence": Level.WIRE}
+    environment = recording.environment | {"evidence": Level.WIRE}
     (target / "environment.json").write_text(json.dumps(environment, indent=2))
     for broker, texts in wire_run.on_wire(recording.lines, recording.run.brokers).items():
         log = target / log_of(broker, Level.WIRE.folder)
@@ -71,7 +71,7 @@ def both(
     recording, folder = RUNS[request.param], tmp_path_factory.mktemp("wire") / "run"
     if request.param not in TAPPED:
         return recording, on_wire(recording, folder)
-    environment = recording.run.environment | {"evidence": Level.WIRE}
+    environment = recording.environment | {"evidence": Level.WIRE}
     (unpacked(recording, folder) / "environment.json").write_text(json.dumps(environment))
     return recording, Recording(folder)
 

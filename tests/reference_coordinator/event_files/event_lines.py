@@ -72,7 +72,7 @@ def from_log(recording: Recording, group: str, lines: Iterable[Line]) -> list[st
         and seen.response_fields.get("errorCode") not in NOT_COORDINATOR_ERRORS
     ]
     began_ms = min(sent_ms for sent_ms, *_ in observed)
-    environment = recording.run.environment
+    environment = recording.environment
     return [
         header(
             kafka=environment["kafka_version"],

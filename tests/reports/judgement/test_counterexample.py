@@ -46,7 +46,7 @@ def write(run: RunFolder, evidence: Evidence, profile: Profile) -> dict[str, Any
 
 
 def header_of(recording: Recording) -> dict[str, object]:
-    environment = recording.run.environment
+    environment = recording.environment
     keys = {"kafka": "kafka_version", "coordinator": "coordinator", "config": "broker_config"}
     return {key: environment[name] for key, name in keys.items()}
 
