@@ -5,11 +5,9 @@ none follows from a difference in the replay, and no lateness of a broker excuse
 """
 
 from enum import StrEnum
-from typing import Any
 
 from reference_coordinator.replay import ObservedRequest
-
-Json = dict[str, Any]
+from reports.judgement.rows import Json
 
 AboutClient = tuple[str, Json]
 """A client, and a row of `BREACHES` that shows what it does."""

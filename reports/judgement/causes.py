@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from operator import itemgetter
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from kafka_protocol.consumer_protocol import TopicPartition
 from kafka_protocol.errors import NO_ERROR, Error
@@ -24,16 +24,16 @@ from reference_coordinator.classic.effects import REJOINS, Reason
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.clients.assignments import EAGER, SHOWN, subscription_in
 from reports.judgement.clients.client_rules.findings import CAUSES_NO_REBALANCE
-from reports.judgement.clients.client_rules.shown import of_requests
-from reports.judgement.clients.client_rules.words import seconds
+from reports.judgement.clients.client_rules.shown import of_requests, seconds
 from reports.judgement.clients.offsets import stored
 from reports.judgement.clients.ownership import DUPLICATE
 from reports.judgement.group_evidence import Batch, GroupEvidence, Named
 from reports.judgement.members import EVICTED
+from reports.judgement.rows import Json
 from reports.judgement.run.disturbance import Act
+from reports.judgement.timelines.timeline import BY_TIMERS
 from reports.timing import ARRIVAL_ERROR_MS, HANDLED_MS, LEARNED_MS
 
-Json = dict[str, Any]
 By = Literal["fault", "load", "broker", "client", "unknown"]
 BY: Sequence[By] = ("fault", "load", "broker", "client", "unknown")
 CAUSES = "group STRING, started_ms DOUBLE, by STRING, who STRING, what STRING"
@@ -41,7 +41,6 @@ CAUSES = "group STRING, started_ms DOUBLE, by STRING, who STRING, what STRING"
 in words. The load causes those by which a group forms and ends."""
 OF_BROKER = (Reason.ASSIGNMENT_ERROR, Reason.OVER_CAPACITY, "unexpected", "early")
 """Reasons that no member has, and outcomes of what the reference coordinator does not do."""
-SILENT = (Reason.SESSION_EXPIRED, Reason.PENDING_SYNC)  # no request begins these
 JOINS = (Reason.NEW_MEMBER, Reason.STATIC_REPLACED, Reason.PROTOCOL_CHANGE)
 DID: Mapping[str, str] = {
     Reason.LEAVE: "left",
@@ -182,9 +181,8 @@ class Causes:
             yield Cause(act.by, act.what, client or None, polled_ms)
         for alone in (begun.outcome, reason):
             if alone in OF_BROKER:
-                yield Cause(
-                    "broker", f"the broker alone: {alone.replace('_', ' ')}", client or None
-                )
+                what = f"the broker alone: {alone.replace('_', ' ')}"
+                yield Cause("broker", what, client or None)
         if reason is None or joined is None:
             yield Cause("unknown", "nothing tells which member began it")
             return
@@ -206,11 +204,8 @@ class Causes:
 
     def _of(self, begun: Begun) -> tuple[str, str, float]:
         """Return whose it is, who sent its LeaveGroup, and when that one was accepted before."""
-        member, sender, at_ms = (
-            begun.members.strip(", ").partition(",")[0],
-            begun.sender,
-            begun.at_ms,
-        )
+        member = begun.members.strip(", ").partition(",")[0]
+        sender, at_ms = begun.sender, begun.at_ms
         if begun.reason == Reason.LEAVE and not sender:  # the line may name no member
             within = (at_ms - HANDLED_MS, at_ms + ARRIVAL_ERROR_MS)
             left = [one for one in self._gone if one.sender and within[0] <= one.at_ms <= within[1]]
@@ -218,7 +213,7 @@ class Causes:
                 member, sender = member or one.members, one.sender
         if not (client := self._clients.get(member, sender)):
             return "", sender, at_ms
-        times = self._heard.get(member if begun.reason in SILENT else client, ())
+        times = self._heard.get(member if begun.reason in BY_TIMERS else client, ())
         place = bisect_left(times, at_ms)
         return client, sender, times[place - 1] if place else -inf
 

@@ -6,7 +6,7 @@ all but the replay (`group_evidence.GroupCheck`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from reports.judgement import members
 from reports.judgement.clients.assignments import Assignments
@@ -17,11 +17,10 @@ from reports.judgement.group_evidence import Batch, GroupEvidence, Named
 from reports.judgement.members import Absent
 from reports.judgement.missing import gaps
 from reports.judgement.missing.correlation_ids import CorrelationIds
+from reports.judgement.rows import Json
 from reports.judgement.run_context import RunContext
 from reports.judgement.timelines.fenced_lines import Fencings
 from reports.judgement.witnesses import Pairs
-
-Json = dict[str, Any]
 
 
 class Checker(NamedTuple):
@@ -78,7 +77,7 @@ def clients(evidence: GroupEvidence, context: RunContext) -> Checker:
 
     def end() -> Iterator[Named]:
         found = heard.end()
-        if evidence.requests:
+        if evidence.members.requests:
             yield from rows("breaches", found)
             yield from rows("client_findings", (*owed.rows(), *heard.about_clients))
             if evidence.group not in context.scripted:
@@ -102,7 +101,7 @@ def records(evidence: GroupEvidence, context: RunContext) -> Checker:
         )
         seen.add(answered, batch.chunk.events, batch.known_ms)
 
-    return Checker(add, lambda: seen.end() if evidence.requests else ())
+    return Checker(add, lambda: seen.end() if evidence.members.requests else ())
 
 
 def expulsions(_: GroupEvidence, __: RunContext) -> Checker:
@@ -131,9 +130,9 @@ def unlogged(evidence: GroupEvidence, context: RunContext) -> Checker:
         if evidence.is_wrong:
             loads = () if evidence.home is None else context.epochs.loads.get(evidence.home, ())
             longest_ms = evidence.members.max_rebalance_timeout_ms or 0.0
-            timers_ms = max(longest_ms, evidence.members.max_session_timeout_ms)
             for kill in kills:
                 yield from rows("unlogged", gaps.in_flight(kill, evidence.lines, longest_ms))
+            timers_ms = evidence.members.join_timer_ms
             lost = gaps.unreplicated(context.epochs.partings, loads, evidence.lines, timers_ms)
             yield from rows("unlogged", lost)
 

@@ -8,16 +8,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, fsum, inf
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka_protocol.join_reason import JoinReason
 from reports.judgement.causes import BY
 from reports.judgement.digest import Digest, with_total
+from reports.judgement.rows import Json, Row
 from reports.judgement.run.journal import PHASES
 from reports.judgement.run.run_folder import GROWTH
-
-Json = dict[str, Any]
-Row = Mapping[str, Any]
 
 
 def hub_gaps(late_ms: Counter[float]) -> Json | None:

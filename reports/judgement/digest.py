@@ -9,16 +9,14 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reports.judgement.log.log_places import Level
+from reports.judgement.rows import Json, Row
 from reports.judgement.run.journal import PHASES, phase_of
 
 if TYPE_CHECKING:
     from reports.judgement.run.run_folder import RunFolder
-
-Json = dict[str, Any]
-Row = Mapping[str, Any]
 
 DIGESTS = "group STRING, digest STRING"
 """The columns of the table of digests, which is not stored: `digest` is the JSON of a `Digest`."""

@@ -12,20 +12,23 @@ from functools import cached_property
 from itertools import chain
 from math import inf, isfinite
 from operator import attrgetter
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 from reports.judgement import doubtful
 from reports.judgement.breaches import LATE, OF_CLIENTS, Breach
 from reports.judgement.coordinators.elections import unplanned_elections
-from reports.judgement.findings import LENGTH_ALONE, Finding, began_ms, possible_metadata_changes
+from reports.judgement.findings import LENGTH_ALONE, Finding, possible_metadata_changes
+from reports.judgement.rows import Json
 from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.faults import outage_of
 from reports.judgement.run.run_folder import RunFolder
 from reports.judgement.run_context import RunContext
+from reports.judgement.timelines.compare import began_ms
 from reports.judgement.timelines.member_lines import OF_LOADS
 from reports.timing import AROUND_BUSY_MS, CATCHING_UP_MS, MATTERS_MS, WRITES_FAIL_MS
 
-Json = dict[str, Any]
+if TYPE_CHECKING:
+    from reports.judgement.results import Results
 
 MOST_GAPS = 1_000
 """From so many gaps on there may be more behind the last one that was read."""
@@ -65,41 +68,27 @@ class Disturbances:
     rebalances: Mapping[str, Sequence[tuple[float, bool]]] = field(default_factory=dict)
 
     @classmethod
-    def of_run(
-        cls,
-        run: RunFolder,
-        *,
-        gaps: Sequence[Disturbance],
-        of_brokers: Iterable[Disturbance],
-        groups: Mapping[str, Json],
-        unread: Mapping[str, str],
-        comparison: Sequence[Mapping[str, Any]],
-        tells_bytes: bool,
-        altered_history: Sequence[str] = (),
-    ) -> Self:
-        """List all that is known of a run; `unread` says why nothing about a group is proven.
-
-        See `Results` for the others.
-        """
+    def of_run(cls, run: RunFolder, data: "Results", unread: Mapping[str, str] = {}) -> Self:
+        """List all that is known of a run; `unread` says why nothing about a group is proven."""
         listed = [
             *of_pressure(run.busy),
-            *of_brokers,
+            *data.of_brokers,
             *_faults(run),
-            *of_gaps(gaps),
-            *_history(run, altered_history),
+            *of_gaps(data.gaps),
+            *_history(run, data.altered_history),
             *(_unread(cause, group) for group, cause in unread.items()),
             *(_unread(cause) for cause in doubtful.assumed(run)),
         ]
-        if not tells_bytes:
+        if not data.tells_bytes:
             listed += [
                 replace(_unread(LENGTH_ALONE, group), from_ms=at_ms)
-                for group, at_ms in possible_metadata_changes(comparison).items()
+                for group, at_ms in possible_metadata_changes(data.comparison).items()
             ]
         in_order = attrgetter("from_ms", "until_ms", "cause", "broker")
         rebalances: dict[str, list[tuple[float, bool]]] = defaultdict(list)
-        for row in comparison:
+        for row in data.comparison:
             rebalances[row["group"]].append((began_ms(row), row["outcome"] == "match"))
-        return cls(sorted(listed, key=in_order), groups, rebalances)
+        return cls(sorted(listed, key=in_order), data.groups, rebalances)
 
     def judged(self, found: Sequence[Finding]) -> list[Finding]:
         """Mark the findings that a disturbance may explain; the order stays.
@@ -214,18 +203,15 @@ class Disturbances:
 
 def of_pressure(busy: Iterable[Disturbance]) -> Iterator[Disturbance]:
     """Yield when brokers may have got no CPU; times next to each other are one."""
-    spans: dict[tuple[str, bool], Disturbance] = {}
+    spans: dict[tuple[str, bool], list[Disturbance]] = defaultdict(list)
     for one in sorted(busy, key=lambda one: (one.from_ms, one.until_ms)):
         from_ms, until_ms = one.from_ms - AROUND_BUSY_MS, one.until_ms + AROUND_BUSY_MS
-        alike = one.broker, one.is_of_machine
-        last = spans.get(alike)
-        if last is not None and from_ms <= last.until_ms:
-            spans[alike] = replace(last, until_ms=max(last.until_ms, until_ms))
-            continue
-        if last is not None:
-            yield last
-        spans[alike] = replace(one, from_ms=from_ms, until_ms=until_ms)
-    yield from spans.values()
+        alike = spans[one.broker, one.is_of_machine]
+        if alike and from_ms <= alike[-1].until_ms:
+            alike[-1] = replace(alike[-1], until_ms=max(alike[-1].until_ms, until_ms))
+        else:
+            alike.append(replace(one, from_ms=from_ms, until_ms=until_ms))
+    return chain.from_iterable(spans.values())
 
 
 def of_brokers(context: RunContext, groups: Iterable[str]) -> Iterator[Disturbance]:

@@ -16,14 +16,13 @@ from reports.judgement.breaches import Breach, breach
 from reports.judgement.digest import Digest
 from reports.judgement.disturbances import Disturbances
 from reports.judgement.log.log_places import Level
+from reports.judgement.rows import Json
 from reports.judgement.run.disturbance import Disturbance, Source
 from reports.judgement.run.run_folder import RunFolder
 from reports.timing import PARTITIONS_NOTICED_MS
 from scenarios import Experiment
 from scenarios.model import ExpectedVerdict, Range
-from scenarios.setup import DUPLICATE, members_of
-
-Json = dict[str, Any]
+from scenarios.setup import DUPLICATE
 
 SHOWN = 5  # how many members a finding names
 UNOWNED = "partitions without owner"  # what is counted where an experiment expects owners
@@ -169,10 +168,8 @@ class Counted:
             grown_ms = self.run.grown_ms[0]
             return phases.get("impact", -inf) if grown_ms == inf else grown_ms, teardown_ms
         began = [*self.run.phases, ("", inf)]
-        for (phase, from_ms), (_, until_ms) in pairwise(began):
-            if phase == item.phase:
-                return from_ms, until_ms
-        return began[0][1], teardown_ms
+        spans = {phase: (from_ms, until_ms) for (phase, from_ms), (_, until_ms) in pairwise(began)}
+        return spans.get(item.phase, (began[0][1], teardown_ms))
 
     def _all_rows(self, item: Shortfall) -> list[Json]:
         """Return the rebalances of which there are too many; none if not all are known."""
@@ -206,8 +203,7 @@ class Counted:
         A static member that is back within its session costs none.
         """
         session_ms = self._session_ms(group)
-        workload = (one for one in self.run.experiment.workload.groups if one.name == group)
-        members = (one for of in workload for one in members_of(of))
+        members = self.run.experiment.members_by_group.get(group, ())
         statics = {one.name for one in members if one.kind == "static"}
         for one in self.run.absences:
             away_ms = one.until_ms - one.from_ms
@@ -309,9 +305,9 @@ def missing_members(run: RunFolder, digests: Mapping[str, Digest]) -> Iterator[J
             place = f"history.jsonl: ended of {member} at {at_ms:.1f}"
             row = breach(Breach.ENDED, at_ms, *texts, history=place, proven=False)
             yield {"group": entry["group"], **row}
-    for group in run.experiment.workload.groups:
-        given = [member.name for member in members_of(group)]
-        joiners = digests.get(group.name, Digest()).joiners
+    for group, members in run.experiment.members_by_group.items():
+        given = [member.name for member in members]
+        joiners = digests.get(group, Digest()).joiners
         came = {*(given if joiners is None else joiners)}
         absent = [name for name in given if name not in came]
         if absent and run.steady:  # before that, some may not have come yet
@@ -322,7 +318,7 @@ def missing_members(run: RunFolder, digests: Mapping[str, Digest]) -> Iterator[J
             observed = f"no JoinGroup has it; others, which nobody was given: {foreign}"
             at_ms = next((at_ms for _, at_ms in run.phases), 0.0)
             row = breach(Breach.ABSENT, at_ms, due, observed, proven=False)
-            yield {"group": group.name, **row}
+            yield {"group": group, **row}
 
 
 def _is_fenced(run: RunFolder, member: str, at_ms: float) -> bool:

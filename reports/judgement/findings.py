@@ -12,12 +12,12 @@ from typing import Any
 
 from reports.judgement.breaches import Breach
 from reports.judgement.log.log_places import LogPlaces
+from reports.judgement.rows import Json, Row
 from reports.judgement.run.disturbance import Disturbance
+from reports.judgement.timelines.compare import began_ms
 from reports.judgement.timelines.member_lines import DOUBTFUL_LINE, OF_LOADS, time_of
 from reports.timing import SAME_MOMENT_MS, TIMER_SLACK_MS
 
-Row = Mapping[str, Any]
-Json = dict[str, Any]
 LENGTH_ALONE = "whether a member's metadata changed is not in the log, their length is"
 """Why a rebalance for metadata proves nothing before 2.8."""
 
@@ -179,13 +179,6 @@ def _from_breach(row: Row) -> Finding:
     said = row["expected"], row["observed"]
     more = {"since_ms": row["from_ms"], "proven": row["proven"], "history": row["history"]}
     return _finding(row, row["kind"], row["at_ms"], *said, **more)
-
-
-def began_ms(row: Row) -> float:
-    """Return when a rebalance of the comparison began, in ms: its first known time."""
-    known = ("observed_started_ms", "observed_joined_ms", "expected_started_ms")
-    times = (row[name] for name in (*known, "observed_assigned_ms") if row[name])
-    return float(next(times, 0.0))
 
 
 def _in_log_order(finding: Finding) -> tuple[str, float, int]:

@@ -24,12 +24,11 @@ from reports.judgement.digest import DIGESTS
 from reports.judgement.group_evidence import GroupCheck, GroupEvidence, Named, Tables, is_explained
 from reports.judgement.logged import Chunk, KeptChunks, LoggedRow
 from reports.judgement.missing.gaps import UNLOGGED
+from reports.judgement.rows import Json
 from reports.judgement.run.history import ClientEvent
 from reports.judgement.run_context import RunContext
 from reports.judgement.timelines import compare, member_lines
 from reports.judgement.timelines.timeline import OBSERVED
-
-Json = dict[str, Any]
 
 DIFFERENCES = ("comparison", "member_lines", "violations")
 """The tables whose rows show that something is wrong, but for matches."""

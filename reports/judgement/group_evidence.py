@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import inf
 from operator import attrgetter, itemgetter
-from typing import Any
 
 from kafka_protocol.apis import KIP_848_APIS
 from reference_coordinator.classic.profiles import Profile
@@ -32,22 +31,23 @@ from reports.judgement.logged import (
     KeptChunks,
     LoggedRow,
     Requests,
+    columns,
     earlier,
 )
 from reports.judgement.members import Members, Pace
+from reports.judgement.rows import Json
 from reports.judgement.run_context import RunContext
 from reports.judgement.timelines import compare, member_lines, timeline
 from reports.judgement.timelines.timeline import Generations
 from reports.timing import NEVER_MS
 
-Json = dict[str, Any]
 Named = tuple[str, Json]  # a row of a table, behind the table's name
 Tables = Mapping[str, Sequence[Json]]
 """What rules expect of a group beside what was observed: rows without the group, by table."""
 PLACE = ("broker", "file", "line", "api", "client_id", "arrived_ms")
 """The columns of the table `violations` that tell of the request."""
 _ID = REQUEST.index("id")
-_PLACE = itemgetter(*map(REQUEST.index, PLACE))
+_PLACE = columns(*PLACE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,11 +131,6 @@ class GroupEvidence:
             },
         )
         yield from (("heard", row) for row in self.members.heard())
-
-    @property
-    def requests(self) -> int:
-        """How many readable requests there are."""
-        return self.members.requests
 
     @property
     def partition(self) -> int | None:

@@ -88,7 +88,6 @@ def context_of(
         digester=Digester.of(run),
         partitions=run.first_partitions,
         absences=run.absences,
-        broken_wires=run.broken_wires,
         acts=(
             *(act_of(fault, _noticed_ms(run)) for fault in run.faults),
             *(

@@ -20,10 +20,10 @@ from kafka_protocol.apis import CONFIGURE, GROUP_APIS, OFFSET_FETCH
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest, Stall
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
+from reports.judgement.rows import Json
 from reports.judgement.run.history import ClientEvent
 from reports.timing import HANDLING_DELAY_MS, LOGGED_WITHIN_MS
 
-Json = dict[str, Any]
 LoggedRow = Mapping[str, Any]
 """A row of the table `requests` or, where it has a `template`, of `transitions`."""
 
@@ -33,26 +33,26 @@ REQUEST = (
     "arrived_ms", "file", "line", "readable",
 )  # fmt: skip
 """The columns of a request in their order, which is that of time."""
-LINE = (
-    "at_ms", "line", "broker", "template", "partition", "member", "instance", "generation",
-    "members", "static_members", "reason", "message",
-)  # fmt: skip
-"""The columns of a coordinator line in their order, which is that of time."""
-in_order = itemgetter(*LINE[:3])
+in_order = itemgetter("at_ms", "line", "broker")
 """Orders lines, those of several brokers at the same time too."""
 _READABLE, _API = REQUEST.index("readable"), REQUEST.index("api")
 _RESPONSE = REQUEST.index("response")
-_OF_RESPONSE = itemgetter(
-    *map(REQUEST.index, ("response", "answered_ms", "client_id", "api", "id"))
-)
 FENCED = re.compile(rf'"errorCode":{Error.FENCED_INSTANCE_ID}[,}}]')
 """FENCED_INSTANCE_ID (KIP-345) of a response, or of one of its members or partitions."""
 _REQUEST_OF: Callable[[LoggedRow], tuple[Any, ...]] = itemgetter(*REQUEST)
 
 
+def columns(*names: str) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """Return what takes several of the columns `REQUEST` of a request."""
+    return itemgetter(*map(REQUEST.index, names))
+
+
+_OF_RESPONSE = columns("response", "answered_ms", "client_id", "api", "id")
+
+
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Rows of one group: requests as tuples of the columns `REQUEST`, lines with those of `LINE`.
+    """Rows of one group: requests as tuples of the columns `REQUEST`, and lines.
 
     Whatever comes in later chunks happens after `known_ms`. `events` are those of clients, `tapped`
     the requests that the tap saw, where it is a second witness.

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from operator import attrgetter
-from typing import Any
 
 from kafka_protocol.errors import Error
 from kafka_protocol.group_record import host_in
@@ -17,10 +16,9 @@ from reference_coordinator.replay import ObservedRequest
 from reference_coordinator.replay.lateness import NEVER_LATE, Lateness
 from reports.judgement.breaches import Breach, breach
 from reports.judgement.logged import Chunk, Requests
+from reports.judgement.rows import Json
 from reports.judgement.run.disturbance import Absence
 from reports.timing import DOWN_MS, PACE_MS, TAKEN_UP_MS
-
-Json = dict[str, Any]
 
 JOINS = """
     group STRING, client_id STRING, member_id STRING, generation INT, answered_ms DOUBLE,

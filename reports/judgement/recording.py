@@ -24,9 +24,9 @@ from reports.judgement.log.broker_log import Place
 from reports.judgement.log.log_bytes import unpacked
 from reports.judgement.log.log_places import LOG, Split
 from reports.judgement.log.merging import ReadLogs, read_logs
-from reports.judgement.log.parsing import Parser
 from reports.judgement.log.split_rows import How
 from reports.judgement.missing.gaps import missing, unexplained, unreadable
+from reports.judgement.rows import Row
 from reports.judgement.run import deliveries as handed_on
 from reports.judgement.run.deliveries import Deliveries
 from reports.judgement.run.disturbance import Disturbance
@@ -37,8 +37,6 @@ from reports.judgement.run.machine_log import spans_of
 from reports.judgement.run.run_folder import HISTORY, RunFolder
 from reports.judgement.run_context import RunContext
 from scenarios.regular_files import read_regular
-
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -58,14 +56,12 @@ class Line:
     @property
     def template(self) -> str | None:
         """The template that a coordinator's line matches, else None."""
-        name: str | None = self.row.get("template")
-        return name
+        return self.row.get("template")
 
     @property
     def group(self) -> str | None:
         """The group that it is about, else None."""
-        name: str | None = self.row.get("group")
-        return name
+        return self.row.get("group")
 
     @cached_property
     def request(self) -> dict[str, Any] | None:
@@ -120,21 +116,16 @@ class Recording:
         return profile.with_settings(self.run.settings)
 
     @cached_property
-    def parser(self) -> Parser:
-        """The parser of its lines."""
-        return self.run.parser
-
-    @cached_property
     def texts(self) -> Mapping[Split, Sequence[bytes]]:
         """The lines of its logs, by file."""
-        logs = sorted(self.folder.glob(f"{self.parser.folder}/*/{LOG}*"))
+        logs = sorted(self.folder.glob(f"{self.run.parser.folder}/*/{LOG}*"))
         return {Split(str(log), 0): [*_texts(log)] for log in logs}
 
     @cached_property
     def logs(self) -> ReadLogs:
         """What its logs hold."""
         how = How(spans=spans_of(self.run.stalls, self.run.standstills), deliveries=self.deliveries)
-        return read_logs(self.texts, self.parser, how)
+        return read_logs(self.texts, self.run.parser, how)
 
     @cached_property
     def tables(self) -> Mapping[str, Sequence[Row]]:
@@ -151,15 +142,11 @@ class Recording:
         )
 
     @cached_property
-    def all_gaps(self) -> list[Disturbance]:
-        """The gaps in its logs, those too that a fault explains."""
-        rejected = (row for row in self.tables["coverage"] if row["status"] == "rejected")
-        return [*map(unreadable, rejected), *map(missing, self.tables["lost"])]
-
-    @cached_property
     def gaps(self) -> list[Disturbance]:
         """The gaps in its logs that no fault of the run explains."""
-        return unexplained(self.all_gaps, self.run)
+        rejected = (row for row in self.tables["coverage"] if row["status"] == "rejected")
+        gaps = [*map(unreadable, rejected), *map(missing, self.tables["lost"])]
+        return unexplained(gaps, self.run)
 
     @cached_property
     def rows_by_group(self) -> Mapping[str, Sequence[Row]]:

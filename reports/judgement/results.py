@@ -5,9 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any
 
-from reports.judgement import findings
 from reports.judgement.buckets import GAPS
 from reports.judgement.coordinators import elections
 from reports.judgement.digest import Digest
@@ -24,11 +22,11 @@ from reports.judgement.missing.gaps import (
     unlogged,
     unreadable,
 )
+from reports.judgement.rows import Json
 from reports.judgement.run.commit_errors import CommitError
 from reports.judgement.run.disturbance import Disturbance
 from reports.judgement.run_context import RunContext
-
-Json = dict[str, Any]
+from reports.judgement.timelines.compare import began_ms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +102,7 @@ def gathered(
         starts[process["broker"]] += process["process"] > 0
     digests = {row["group"]: Digest.from_json(row["digest"]) for row in rows["digests"]}
     ends_of_groups = first(row for row in merged.of_all_groups if _ends_groups(row))
-    lost, began_ms = first(rows["lost"]), itemgetter("started_ms")
+    lost = first(rows["lost"])
     return Results(
         digests=digests,
         groups=groups,
@@ -112,10 +110,8 @@ def gathered(
         broken_promises=broken,
         partitions={row["group"]: row["partitions"] for row in rows["groups"]},
         kip_848=[row["group"] for row in rows["groups"] if row["kip_848"]],
-        observed=sorted(rows["observed"], key=lambda row: (row["group"], began_ms(row) or 0.0)),
-        comparison=sorted(
-            rows["comparison"], key=lambda row: (row["group"], findings.began_ms(row))
-        ),
+        observed=sorted(rows["observed"], key=lambda row: (row["group"], row["started_ms"] or 0.0)),
+        comparison=sorted(rows["comparison"], key=lambda row: (row["group"], began_ms(row))),
         member_lines=rows["member_lines"],
         violations=rows["violations"],
         breaches=rows["breaches"],

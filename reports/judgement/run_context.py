@@ -11,7 +11,7 @@ from reports.judgement.coordinators.coordinator_epochs import CoordinatorEpochs
 from reports.judgement.coordinators.wire_epochs import Restart
 from reports.judgement.digest import Digester
 from reports.judgement.run.deliveries import NOTHING_HELD, Deliveries
-from reports.judgement.run.disturbance import Absence, Act, BrokenWire, Deletions, Disturbance, Kill
+from reports.judgement.run.disturbance import Absence, Act, Deletions, Disturbance, Kill
 from reports.judgement.timelines.fenced_lines import FencedLines
 from reports.judgement.witnesses import Tap
 
@@ -55,7 +55,6 @@ class RunContext:
     partitions: Mapping[str, int] = field(default_factory=dict)
     """How many partitions each topic of the experiment has all the time."""
     absences: tuple[Absence, ...] = ()  # when faults on members had clients down
-    broken_wires: tuple[BrokenWire, ...] = ()  # when faults broke the wire of clients
     acts: tuple[Act, ...] = ()  # what faults and wire scripts did to groups
     loaded_ms: tuple[float, float] = (-inf, inf)
     """From when until when the groups are there, as the load has them."""

@@ -9,13 +9,14 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
 from kafka_protocol.group_record import DEFAULT_LIMIT_BYTES, LIMIT_PROPERTY
 from reports.judgement import doubtful, findings, incomplete
 from reports.judgement.clients.assignments import listed
-from reports.judgement.clients.client_verdict import ClientVerdict, about_clients
+from reports.judgement.clients.client_verdict import ClientVerdict, about_client
 from reports.judgement.digest import Digest, Digester, with_total
 from reports.judgement.disturbances import Disturbances
 from reports.judgement.doubtful import AGAIN, SETTLED_BY, Doubt
@@ -34,13 +35,13 @@ from reports.judgement.log.log_places import CANNOT_SEE, Level, LogPlaces
 from reports.judgement.log.split_rows import STATUSES
 from reports.judgement.missing import gaps as missing
 from reports.judgement.results import Results
+from reports.judgement.rows import Json
 from reports.judgement.run import commit_errors
 from reports.judgement.run.faults import PLAN_BY_HAND
 from reports.judgement.run.journal import OF_PLAN
 from reports.judgement.run.run_folder import RunFolder
 from scenarios import Experiment
 
-Json = dict[str, Any]
 KEPT = "kept the protocol"
 LARGE = 0.1
 """The part of the largest batch from which on the headline shows the size of a group's record."""
@@ -50,16 +51,7 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
     """Build `verdict.json`; `judged_as`, `foretold` and `came_true` are its keys of before."""
     apart = list(missing_members(run, data.digests))
     data = replace(_with_unexplained_gaps(run, data), breaches=[*data.breaches, *apart])
-    disturbances = Disturbances.of_run(
-        run,
-        gaps=data.gaps,
-        of_brokers=data.of_brokers,
-        groups=data.groups,
-        unread=_unread(run, data),
-        comparison=data.comparison,
-        tells_bytes=data.tells_bytes,
-        altered_history=data.altered_history,
-    )
+    disturbances = Disturbances.of_run(run, data, _unread(run, data))
     collected = findings.collect(data.violations, data.comparison, data.member_lines, data.breaches)
     found = disturbances.judged(collected)
     proven = findings.proven_roots(found)
@@ -91,7 +83,7 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
     if run.stopped and (doubts or short):
         cause = "the run was stopped before its time was over"
         doubts.insert(0, Doubt(cause, f"{AGAIN}, to its end"))
-    about = about_clients(data.client_findings, data.places, disturbances)
+    about = [about_client(row, data.places, disturbances) for row in data.client_findings]
     lacks = next(chain(incomplete.not_whole(run, data), incomplete.cut_short(run)), None)
     clients = ClientVerdict.of(run.experiment, about, lacks and lacks.because)
     brokers = "broke the protocol" if proven else "unknown" if found or doubts else KEPT
@@ -145,7 +137,7 @@ def evaluate(run: RunFolder, data: Results, profile: str | None) -> Json:
             {name: fault[name] for name in fault if name not in OF_PLAN} for fault in run.faults
         ],
         "findings": findings.listed(
-            found, data.places, explain.of_finding(judged, explain.zero_ms(run))
+            found, data.places, partial(explain.of_finding, judged, explain.zero_ms(run))
         ),
         **({"findings_left_out": data.left_out} if data.left_out else {}),
         "expectations_unmet": [

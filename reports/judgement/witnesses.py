@@ -13,24 +13,22 @@ ended.
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from itertools import zip_longest
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 from kafka_protocol.apis import GROUP_APIS, LOGGED_APIS
 from kafka_protocol.bodies import FORMER_NAMES
 from reports.judgement.breaches import Breach, breach
 from reports.judgement.log.log_places import LogPlaces
-from reports.judgement.logged import REQUEST
+from reports.judgement.logged import columns
+from reports.judgement.rows import Json, Row
 from reports.judgement.run.disturbance import Kill
 from reports.timing import TAP_ENDS_MS, UNLOGGED_MS
 
-Json = dict[str, Any]
-Row = Mapping[str, Any]
 Key = tuple[str, str, str, str, int]
 """Which request it is: broker, what both tell of the connection, client, API, number."""
 Numbers = dict[tuple[str, str], set[int]]
@@ -49,7 +47,7 @@ SIDE = (
     "readable", "broker", "connection", "client_id", "correlation_id", "api", "line",
     "answered_ms", "request", "response",
 )  # fmt: skip
-_SIDE: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(*map(REQUEST.index, SIDE))
+_SIDE = columns(*SIDE)
 NOT_COMPARED = "throttleTimeMs"  # a client waits for this time; the tap does not
 
 

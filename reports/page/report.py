@@ -17,11 +17,11 @@ from reports.judgement.costs import TopicGrowth, topic_growths
 from reports.judgement.explained import explain
 from reports.judgement.explained.pages import departures
 from reports.judgement.explained.sentences import api_name
-from reports.judgement.findings import began_ms
 from reports.judgement.results import Results
 from reports.judgement.run import forecast
 from reports.judgement.run.journal import PHASES
 from reports.judgement.run.run_folder import RunFolder
+from reports.judgement.timelines.compare import began_ms
 from reports.judgement.verdict import in_kib, members_in_words
 from reports.page import cost_charts, explained, faults, wording
 from reports.page.charts import timeline

@@ -22,6 +22,7 @@ from reports.judgement.findings import Finding, of_group, proven_roots
 from reports.judgement.group import check_rows
 from reports.judgement.missing.gaps import unlogged
 from reports.judgement.recording import Recording
+from reports.judgement.results import Results
 from reports.judgement.run_context import RunContext
 from selftest.mutants.log_synthesis import LogSynthesis
 from selftest.mutants.synthesized_run import SynthesizedRun
@@ -98,15 +99,14 @@ def _differences(recording: Recording, tables: Tables) -> list[Finding]:
 def disturbances_of(recording: Recording, tables: Tables) -> Disturbances:
     """Return what may explain differences of a group with these tables."""
     groups = {row["group"]: row for row in tables.get("groups", ()) if row["requests"]}
-    return Disturbances.of_run(
-        recording.run,
+    data = Results(
         gaps=[*recording.gaps, *map(unlogged, tables.get("unlogged", ()))],
-        of_brokers=of_brokers(recording.context, groups),
+        of_brokers=[*of_brokers(recording.context, groups)],
         groups={name: row | {"brokers": row["brokers"].split(",")} for name, row in groups.items()},
-        unread={},
         comparison=tables.get("comparison", ()),
         tells_bytes=recording.run.grammar.tells_bytes,
     )
+    return Disturbances.of_run(recording.run, data)
 
 
 def synthesized_run_of(coordinator: Step, recording: Recording, group: str) -> SynthesizedRun:

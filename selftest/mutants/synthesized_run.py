@@ -66,7 +66,7 @@ class SynthesizedRun(Recording):
             if line.group != self.group and (line.broker, line.number) not in fenced
         ]
         last = max((line.number for line in self.original.lines), default=0)
-        parser = self.original.parser
+        parser = self.original.run.parser
         in_order = sorted(self.synthesized, key=attrgetter("broker", "process", "at_ms"))
         for (broker, _), lines in groupby(in_order, attrgetter("broker", "process")):
             times = ((one.at_ms, one.text) for one in lines)

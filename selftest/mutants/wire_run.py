@@ -43,7 +43,7 @@ class WireRun(Recording):
     def texts(self) -> Mapping[Split, Sequence[bytes]]:
         """The lines by file."""
         return {
-            Split(log_of(broker, self.parser.folder), 0): [text.encode() for text in texts]
+            Split(log_of(broker, self.run.parser.folder), 0): [text.encode() for text in texts]
             for broker, texts in on_wire(self.original.lines, self.original.run.brokers).items()
         }
 

@@ -46,7 +46,7 @@ def write_run(recording: Recording, groups: Iterable[list[SynthesizedLine]], fol
         in_order = sorted(logs[broker, process], key=lambda line: line[:2])
         with (folder / "brokers" / broker / "group.log").open("a") as log:
             stamped = [(at_ms, text) for _, at_ms, text in in_order]
-            lines = with_timestamps(stamped, start_ms, numbered=recording.parser.numbered)
+            lines = with_timestamps(stamped, start_ms, numbered=recording.run.parser.numbered)
             log.writelines(f"{line}\n" for line in lines)
     journal = folder / "journal.jsonl"
     for broker, *_ in recording.run.killed_between:

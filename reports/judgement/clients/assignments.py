@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import chain
 from math import inf
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kafka_protocol.consumer_protocol import (
     Assignment,
@@ -26,11 +26,10 @@ from kafka_protocol.consumer_protocol import (
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach, breach
 from reports.judgement.logged import Requests
+from reports.judgement.rows import Json
 from reports.judgement.run_context import RunContext
 from reports.timing import TOPIC_KNOWN_MS
 
-Json = dict[str, Any]
-Row = Mapping[str, Any]
 Blob = TypeVar("Blob", Subscription, Assignment)
 
 EAGER = ("range", "roundrobin", "sticky")

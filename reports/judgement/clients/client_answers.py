@@ -13,11 +13,10 @@ from kafka_protocol.errors import Error
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach, breach
 from reports.judgement.clients.assignments import listed, named, read
+from reports.judgement.rows import Json
 from reports.judgement.run.deliveries import Delivery
 from reports.judgement.run.history import ClientEvent
 from reports.timing import ARRIVAL_ERROR_MS, OLD_ANSWER_MS, SEEN_MS, TAIL_MS
-
-Json = dict[str, Any]
 
 KEPT = 100
 """How many answers of one kind are kept that a client has not reported: some never report one."""

@@ -13,12 +13,11 @@ from typing import Any, Literal, NamedTuple
 from reports.judgement.clients.client_rules.findings import CLIENT_RULES
 from reports.judgement.disturbances import Disturbances
 from reports.judgement.log.log_places import LogPlaces
+from reports.judgement.rows import Json
 from reports.judgement.run.disturbance import Source
 from scenarios import Experiment
 from scenarios.clients import kind_of
 from scenarios.setup import DUPLICATE
-
-Json = dict[str, Any]
 
 LISTED = 400  # how many findings about clients a verdict has
 
@@ -40,7 +39,7 @@ class ClientVerdict(NamedTuple):
     def of(
         cls, experiment: Experiment, found: Iterable[Json], missing: str | None
     ) -> "ClientVerdict":
-        """Conclude from findings as `about_clients` lists them.
+        """Conclude from findings as `about_client` gives them.
 
         `missing` says why the evidence is not whole: then no finding is certain, and none is no
         proof.
@@ -137,15 +136,11 @@ def sentence(finding: Mapping[str, Any], more: int = 0, groups: int = 1) -> str:
     return f"{finding['what']}{more_of_it}{unsure}"
 
 
-def about_clients(rows: Iterable[Json], places: LogPlaces, beside: Disturbances) -> list[Json]:
-    """Return rows as a verdict has them: with what their rule demands, its source, and places.
+def about_client(row: Json, places: LogPlaces, beside: Disturbances) -> Json:
+    """Return a row as a verdict has it: with what its rule demands, its source, and places.
 
     What a disturbance may explain proves nothing: it gets the key `unsure`, which says why.
     """
-    return [_described(row, places, beside) for row in rows]
-
-
-def _described(row: Json, places: LogPlaces, beside: Disturbances) -> Json:
     rule = CLIENT_RULES[row["rule"]]
     shown = (one.rpartition(":") for one in row["requests"].split(",") if one)
     log = [places.place(broker, int(line)) for broker, _, line in shown]

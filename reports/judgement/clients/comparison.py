@@ -12,7 +12,7 @@ from functools import partial
 from heapq import heappop, heappush
 from itertools import count
 from math import inf
-from typing import Any, cast
+from typing import cast
 
 from kafka_protocol.apis import HELD_APIS
 from kafka_protocol.errors import Error
@@ -35,12 +35,12 @@ from reports.judgement.clients.client_answers import (
 from reports.judgement.clients.client_rules.findings import about_client
 from reports.judgement.clients.offsets import Offsets, stored
 from reports.judgement.clients.ownership import Owners
+from reports.judgement.rows import Json
 from reports.judgement.run.deliveries import InOrder
 from reports.judgement.run.history import OF_RECORDS, ClientEvent
 from reports.judgement.run_context import RunContext
 from reports.timing import ARRIVAL_ERROR_MS, GOES_ON_MS, LOOKED_FOR_MS, SEEN_MS, UNLOGGED_MS
 
-Json = dict[str, Any]
 Request = tuple[ObservedRequest, int | None, float]
 """A request, its error code, and when it arrived by its line, in ms."""
 

@@ -7,13 +7,13 @@ knew its share, or while a fault had its wire broken.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.clients.assignments import listed
 from reports.judgement.clients.client_rules.shown import of_requests
+from reports.judgement.rows import Json
 
-Json = dict[str, Any]
 RULE = "commits-what-it-owns"
 CERTAIN = 3
 """From how many such commits of a partition on no lateness of a machine explains them."""

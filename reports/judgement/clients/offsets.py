@@ -25,11 +25,10 @@ from kafka_protocol.errors import NO_ERROR, Error
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import AboutClient, Breach, breach
 from reports.judgement.clients.foreign_commits import Foreign, Share, finding
+from reports.judgement.rows import Json
 from reports.judgement.run.disturbance import of_partition
 from reports.judgement.run_context import RunContext
 from reports.timing import LEARNED_MS, LOAD_LINE_LATE_MS, RETENTION_MS, WIRE_LATE_MS
-
-Json = dict[str, Any]
 
 NOT_THEIRS = "commits_of_others_partitions"
 """Counts the partitions that members committed though they were not assigned to them."""
@@ -200,10 +199,11 @@ class Offsets:
         """Note a commit of a partition that is not its member's, if it is another's by now."""
         client, at_ms, generation = mine.client, commit.earliest_ms, generation_in(commit.request)
         held_up = any(
-            one.client == client
+            one.excuses
+            and client in one.clients
             and one.from_ms <= at_ms
             and mine.answered_ms <= one.until_ms + WIRE_LATE_MS
-            for one in self.context.broken_wires
+            for one in self.context.acts
         )
         newest = next(reversed(self._shares))
         if generation != newest or held_up or at_ms <= mine.answered_ms + LEARNED_MS:

@@ -23,10 +23,9 @@ from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import AboutClient, Breach, breach
 from reports.judgement.clients.client_answers import in_words
 from reports.judgement.clients.offsets import stored
+from reports.judgement.rows import Json
 from reports.judgement.run.history import ClientEvent
 from reports.timing import OWNED_TWICE_MS, OWNED_TWICE_PROVEN_MS
-
-Json = dict[str, Any]
 
 DUPLICATE = ".duplicate"  # `scenarios.setup.DUPLICATE`; executors have no `scenarios`
 

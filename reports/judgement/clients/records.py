@@ -21,23 +21,21 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from operator import itemgetter
-from typing import Any
 
 from kafka_protocol.errors import name_of
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.clients.client_answers import as_delivered
 from reports.judgement.clients.client_rules.client_processes import OUT
+from reports.judgement.clients.client_rules.findings import BREAKS
 from reports.judgement.clients.client_rules.shown import of_requests
 from reports.judgement.clients.offsets import fetched, stored
 from reports.judgement.clients.ranges import Range, Ranges
-from reports.judgement.clients.record_rules import BREAKS
+from reports.judgement.rows import Json
 from reports.judgement.run.deliveries import InOrder
 from reports.judgement.run.disturbance import of_partition
 from reports.judgement.run.history import ClientEvent
 from reports.judgement.run_context import RunContext
 from reports.timing import NOTED_MS
-
-Json = dict[str, Any]
 
 RECORDS = """
     group STRING, partition STRING, member STRING, what STRING, first LONG, last LONG,

@@ -16,10 +16,9 @@ from kafka_protocol.append_errors import append_error
 from kafka_protocol.offsets_topic import partition_of
 from reference_coordinator.classic.timeline import ExpectedRebalance
 from reference_coordinator.replay import EpochEvent, ExpectedLine, Outage, Parting, Stall
+from reports.judgement.rows import Row
 from reports.judgement.timelines import member_lines
 from reports.timing import METADATA_KNOWN_MS
-
-Row = Mapping[str, Any]
 
 EPOCH_EVENTS = {
     "loading": "loading",

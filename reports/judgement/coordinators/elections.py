@@ -15,16 +15,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from math import inf
-from typing import Any
 
 from reference_coordinator.replay import Outage, Stall
 from reference_coordinator.replay.lateness import Lateness, lateness_of
 from reports.judgement.coordinators.coordinator_epochs import GIVEN_UP, CoordinatorEpochs, Load
+from reports.judgement.rows import Json
 from reports.judgement.run.disturbance import Disturbance, Source, clock
 from reports.judgement.timelines.member_lines import row_of
 from reports.timing import METADATA_KNOWN_MS
-
-Json = dict[str, Any]
 
 
 def unexpected_loads(

@@ -14,19 +14,19 @@ beside them.
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate, groupby, pairwise
 from math import inf
-from operator import attrgetter, itemgetter
-from typing import Any, NamedTuple
+from operator import attrgetter
+from typing import NamedTuple
 
 from kafka_protocol.apis import GROUP_APIS
 from kafka_protocol.errors import Error
 from reference_coordinator.replay import EpochEvent, ObservedRequest, Tolerance
 from reference_coordinator.replay.outside_errors import OF_BROKER
 from reports.judgement.coordinators.coordinator_epochs import last_finished
-from reports.judgement.logged import REQUEST, Chunk
+from reports.judgement.logged import Chunk, columns
 from reports.judgement.run.deliveries import COPY
 from reports.timing import (
     DECIDED_MS,
@@ -58,12 +58,8 @@ TOLERANCE = Tolerance(search=30_000)
 """More orders are tried where no line tells which came first."""
 Restart = tuple[str, float]
 """A broker (id) that a fault stopped or killed, and when, in ms."""
-_ASKED: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(
-    *map(REQUEST.index, ("readable", "api", "error_code", "response"))
-)
-_PLACED: Callable[[tuple[Any, ...]], tuple[Any, ...]] = itemgetter(
-    *map(REQUEST.index, ("at_ms", "broker", "earliest_ms", "latest_ms", "answered_ms"))
-)
+_ASKED = columns("readable", "api", "error_code", "response")
+_PLACED = columns("at_ms", "broker", "earliest_ms", "latest_ms", "answered_ms")
 
 
 class Mark(NamedTuple):

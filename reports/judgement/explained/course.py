@@ -1,12 +1,12 @@
 """The smallest course of events that shows a finding, as arrows of a sequence diagram."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from reference_coordinator.event_files.request_table import request_text, response_text
 from reference_coordinator.replay import ObservedRequest
+from reports.judgement.rows import Json
 
-Json = dict[str, Any]
 ACTS = ("JOIN_GROUP", "SYNC_GROUP", "LEAVE_GROUP")
 """The requests by which members act on their group."""
 MOST = 30  # so many arrows of a course are drawn, the last ones

@@ -4,7 +4,7 @@ It adds sentences, pages, log lines and courses of events, and `why` a verdict i
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain, islice
 from typing import Any
 
@@ -15,9 +15,9 @@ from reports.judgement.explained.pages import UNMET, page_of_defect, page_of_kin
 from reports.judgement.explained.quoted import add_lines
 from reports.judgement.findings import Finding
 from reports.judgement.log.log_places import LogPlaces
+from reports.judgement.rows import Json
 from reports.judgement.run.run_folder import RunFolder
 
-Json = dict[str, Any]
 QUOTED = 20  # the first so many of what is wrong are quoted
 COURSES = 3  # so many groups have a course
 
@@ -28,16 +28,12 @@ def zero_ms(run: RunFolder) -> float:
     return began.get("impact", min(began.values(), default=0.0))
 
 
-def of_finding(judged: Mapping[str, Any], zero: float) -> Callable[[Finding], Json]:
-    """Return what gives the page and the sentences of a root; `judged` as `page_of_defect`."""
-
-    def about(one: Finding) -> Json:
-        if one.root is not None:
-            return {}
-        page, rule = _page_and_rule(judged, one.group, one.kind)
-        return {"page": page, "says": sentences.says(one, rule, zero)}
-
-    return about
+def of_finding(judged: Mapping[str, Any], zero: float, one: Finding) -> Json:
+    """Return the page and the sentences of a root; `judged` as `page_of_defect`."""
+    if one.root is not None:
+        return {}
+    page, rule = _page_and_rule(judged, one.group, one.kind)
+    return {"page": page, "says": sentences.says(one, rule, zero)}
 
 
 def of_expectation(judged: Mapping[str, Any], item: Json, more: str) -> Json:

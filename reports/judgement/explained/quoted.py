@@ -2,14 +2,13 @@
 
 import re
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from reports.judgement.log.log_bytes import unpacked
+from reports.judgement.rows import Json
 
-Json = dict[str, Any]
 AROUND = 3  # so many lines are quoted before a finding, and after it
 LONGEST = 900  # so many characters of a line are shown, of its begin and of its end
 
@@ -52,18 +51,13 @@ def add_lines(folder: Path, entries: Sequence[Json]) -> None:
             by_file[entry["log"]["file"]].append(_Wanted(entry, group))
     for file, wanted in by_file.items():
         with (folder / file).open("rb") as log:
-            _read(unpacked(log, file), wanted)
+            for number, line in enumerate(unpacked(log, file), 1):
+                for one in wanted:
+                    one.add(number, line)
+                if all(one.is_full for one in wanted):
+                    break
         for one in wanted:
             one.entry["lines"] = one.quoted()
-
-
-def _read(lines: Iterable[bytes], wanted: Sequence[_Wanted]) -> None:
-    numbered: Iterator[tuple[int, bytes]] = enumerate(lines, 1)
-    for number, line in numbered:
-        for one in wanted:
-            one.add(number, line)
-        if all(one.is_full for one in wanted):
-            return
 
 
 def _cut(line: bytes) -> str:

@@ -5,18 +5,16 @@ the row that shows the finding; times are seconds since the impact began.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from operator import itemgetter
-from typing import Any
 
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.explained.course import ACTS
 from reports.judgement.findings import Finding
 from reports.judgement.reasons import LINES, REASONS
+from reports.judgement.rows import Row
 from reports.timing import SAME_MOMENT_MS
 
-Row = Mapping[str, Any]
-Json = dict[str, Any]
 Said = tuple[str, str]
 """What was due, and what was observed."""
 _ID = re.compile(r"(-?[0-9a-f]{4})[0-9a-f]{4}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|-\?[\w:.]+")

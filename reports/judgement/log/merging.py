@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from itertools import chain, groupby
 from math import isnan
 from operator import attrgetter
-from typing import Any
 
 from reports.judgement.errors import EvidenceError
 from reports.judgement.log.broker_log import COLUMNS, TABLES, Place, offset_ms, tables_of
@@ -35,10 +34,9 @@ from reports.judgement.log.split_rows import (
     line_counts,
     missing,
 )
+from reports.judgement.rows import Json
 from reports.judgement.run.disturbance import UNPLACED, of_broker
 from reports.timing import CLOCK_AHEAD_MS, CLOCK_BEHIND_MS
-
-Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +163,8 @@ class _Part:
         offset = self.place.offsets.get(self.number)
         if offset is None or isnan(offset):
             return offset is not None
-        latest_us, earliest_us = (
-            (offset + CLOCK_AHEAD_MS) * 1_000,
-            (offset - CLOCK_BEHIND_MS) * 1_000,
-        )
+        earliest_us = (offset - CLOCK_BEHIND_MS) * 1_000
+        latest_us = (offset + CLOCK_AHEAD_MS) * 1_000
         return any(not earliest_us < us < latest_us - 1 for us in self.process.apart_us)
 
 

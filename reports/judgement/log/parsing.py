@@ -17,13 +17,13 @@ from kafka_protocol.coordinator_lines import Grammar, LineParser
 from kafka_protocol.log_line import DATED, NUMBERED, dated_ms
 from kafka_protocol.request_log import PARTS_MS
 from reports.judgement.log.log_places import Level
+from reports.judgement.rows import Json
 from reports.judgement.run.disturbance import Skew
 from reports.timing import ARRIVAL_ERROR_MS, HANDLING_DELAY_MS
 
 INT, LONG = 1 << 31, 1 << 63
 WHOLE_TEXT = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 
-Json = dict[str, Any]
 Times = tuple[float | None, float | None, float | None, float | None, float | None]
 """When a request arrived, was dequeued, handled, at the latest so, and answered, in ms."""
 

@@ -281,6 +281,6 @@ class _Reader:
         process.requests = {of: array("i", lines).tobytes() for of, lines in self.requests.items()}
         if placed:
             process.lines = self.placed[0][1], self.placed[-1][1]
-            process.runs = list(runs(placed))
+            process.runs = runs(placed)
             times, tick = [time for *_, time in placed], itemgetter(1)
             process.times = [min(times), max(times), min(times, key=tick), max(times, key=tick)]

@@ -184,18 +184,15 @@ def is_patchy(processes: Iterable[Mapping[str, Any]]) -> bool:
     return lines["rejected"] > 0.1 * (lines["rejected"] + lines["used"])
 
 
-def runs(placed: Iterable[Placed]) -> Iterator[Run]:
+def runs(placed: Iterable[Placed]) -> list[Run]:
     """Join lines, ordered by serial number and line, to runs; one that is repeated begins a run."""
-    run: Run | None = None
+    found: list[Run] = []
     for sn, line, at in placed:
-        if run is not None and sn == run.last + 1:
-            run.last = sn
-            continue
-        if run is not None:
-            yield run
-        run = Run(sn, sn, line, at)
-    if run is not None:
-        yield run
+        if found and sn == found[-1].last + 1:
+            found[-1].last = sn
+        else:
+            found.append(Run(sn, sn, line, at))
+    return found
 
 
 def missing(ordered: Iterable[Run]) -> Iterator[tuple[Run, int]]:

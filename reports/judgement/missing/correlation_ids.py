@@ -18,13 +18,12 @@ connection 18 ms after it had sent a JoinGroup.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from operator import itemgetter
 from typing import Any
 
 import msgspec
 
 from kafka_protocol.apis import OFFSET_FETCH
-from reports.judgement.logged import REQUEST
+from reports.judgement.logged import REQUEST, columns
 from reports.judgement.missing.gaps import unlogged_row
 from reports.judgement.run.deliveries import COPY
 from reports.judgement.run_context import RunContext
@@ -32,9 +31,9 @@ from reports.judgement.run_context import RunContext
 EARLY = 0.9  # how soon metadata may be asked for again, as a share of the interval
 RECONNECTED = 2
 """How much higher the number of a group's first request on a new connection is."""
-_NUMBERED = itemgetter(*map(REQUEST.index, ("connection", "correlation_id", "api")))
-_PLACE = itemgetter(*map(REQUEST.index, ("at_ms", "client_id", "broker", "line")))
-_LAST = itemgetter(*map(REQUEST.index, ("connection", "broker", "correlation_id", "answered_ms")))
+_NUMBERED = columns("connection", "correlation_id", "api")
+_PLACE = columns("at_ms", "client_id", "broker", "line")
+_LAST = columns("connection", "broker", "correlation_id", "answered_ms")
 _AT, _CLIENT, _REQUEST = map(REQUEST.index, ("at_ms", "client_id", "request"))
 _OF_NO_MEMBER = '"memberId":""'
 

@@ -17,15 +17,14 @@ from reports.judgement.coordinators.coordinator_epochs import Load
 from reports.judgement.log.log_places import Level, LogPlaces, log_of
 from reports.judgement.log.split_rows import END_MISSING, START_MISSING
 from reports.judgement.logged import LoggedRow
+from reports.judgement.rows import Json, Row
 from reports.judgement.run.disturbance import Disturbance, Kill, Source
-from reports.judgement.timelines.member_lines import ENTERED, OF_LOADS
+from reports.judgement.timelines.member_lines import BEGUN, ENTERED, OF_LOADS
 from reports.timing import CLOCK_OFF_MS, HANDLED_MS, KILL_NOTED_MS, WAITS_MS
 
 if TYPE_CHECKING:  # executors have no experiments
     from reports.judgement.run.run_folder import RunFolder
 
-Json = dict[str, Any]
-Row = Mapping[str, Any]
 UNLOGGED = """
     group STRING, broker STRING, line LONG, from_ms DOUBLE, at_ms DOUBLE, what STRING, sure BOOLEAN
 """
@@ -131,10 +130,9 @@ def wrong_clocks(ended_ms: Mapping[str, float], run: "RunFolder") -> Iterator[Di
     the teardown before the brokers are stopped, and its end after it. Times of such a broker say
     nothing beside those of the journal or of other brokers, so nothing is proven.
     """
-    teardown = run.teardown if run.completed else None
-    if teardown is None:
+    if run.teardown is None:
         return
-    first_ms, last_ms = teardown
+    first_ms, last_ms = run.teardown
     for broker, at_ms in sorted(ended_ms.items()):
         for off_ms, which in ((first_ms - at_ms, "behind"), (at_ms - last_ms, "ahead of")):
             if off_ms > CLOCK_OFF_MS:
@@ -209,7 +207,7 @@ def _without_last(gaps: list[Disturbance], ends: Sequence[Disturbance]) -> list[
     ]
 
 
-BEGINS, ENDS = "preparing", ("assignment", "empty")
+ENDS = ("assignment", "empty")
 
 
 def in_flight(kill: Kill, lines: Sequence[LoggedRow], longest_ms: float) -> Iterator[Json]:
@@ -223,7 +221,7 @@ def in_flight(kill: Kill, lines: Sequence[LoggedRow], longest_ms: float) -> Iter
     if not mine:
         return
     steps = [line for line in mine if line["template"] in ENTERED]
-    began_ms = [line["at_ms"] for line in steps if line["template"] == BEGINS]
+    began_ms = [line["at_ms"] for line in steps if line["template"] == BEGUN]
     ended = bool(steps) and steps[-1]["template"] in ENDS
     from_ms = killed_ms - WAITS_MS
     if began_ms and not (ended and steps[-1]["at_ms"] < from_ms):

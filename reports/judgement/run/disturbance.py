@@ -80,20 +80,13 @@ class Absence(NamedTuple):
     """How long the tap may hold what the client had sent by then, as a rule of it says."""
 
 
-class BrokenWire(NamedTuple):
-    """A time in which the tap held up, dropped or doubled what a client and brokers sent."""
-
-    group: str
-    client: str
-    from_ms: float
-    until_ms: float
-
-
 class Act(NamedTuple):
     """What may be why members come and go: a fault, or the load, by which `what` says in words.
 
     It was done to `clients` of a group, to all where none is named; None stands for all groups. One
     that `freezes` them lets them go on as they are; one may give them an instance id (`gives_id`).
+    One `excuses` them from their duties: the tap held up, dropped or doubled what they and brokers
+    sent, or they had unsubscribed.
     """
 
     by: Literal["fault", "load"]
@@ -104,6 +97,7 @@ class Act(NamedTuple):
     what: str
     freezes: bool = False
     gives_id: bool = False
+    excuses: bool = False
 
 
 def clock(at_ms: float) -> str:

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from reference_coordinator.replay import Outage, Parting, Stall
 from reports.judgement.errors import EvidenceError
-from reports.judgement.run.disturbance import Absence, Act, BrokenWire
+from reports.judgement.run.disturbance import Absence, Act
 from reports.judgement.run.journal import Entry, Fault, Form, healed_ms, lacks, parse, read
 from reports.timing import CATCHING_UP_MS, REPLICATES_MS, UP_MS
 from scenarios.faults import BY_HAND, FAULTS, NETWORKS
@@ -201,11 +201,6 @@ class RunFaults:
         return tuple(filter(None, map(parting_of, self.faults)))
 
     @cached_property
-    def broken_wires(self) -> tuple[BrokenWire, ...]:
-        """When the wire of members was broken, or they had unsubscribed."""
-        return tuple(filter(None, map(broken_wire_of, self.faults)))
-
-    @cached_property
     def absences(self) -> tuple[Absence, ...]:
         """When faults on members had clients down."""
         return absences(self.faults)
@@ -252,13 +247,6 @@ def parting_of(fault: Fault) -> Parting | None:
     return Parting(fault["broker"], from_ms, cut_ms, healed_ms(fault), _caught_up_ms(fault))
 
 
-def broken_wire_of(fault: Fault) -> BrokenWire | None:
-    """Return when a fault kept a member from its duties; one that was not healed did to the end."""
-    if not _trait(fault["name"], "excuses") or not fault["group"]:
-        return None
-    return BrokenWire(fault["group"], fault["target"], fault["meant_at_ms"], healed_ms(fault))
-
-
 def act_of(fault: Fault, noticed_ms: float) -> Act:
     """Return to which members a fault is a cause to come or go, and until when.
 
@@ -282,6 +270,7 @@ def act_of(fault: Fault, noticed_ms: float) -> Act:
         f"{name} of {fault['target']}",
         freezes=_trait(name, "undo_name") == "resume-member",
         gives_id=not args.keys().isdisjoint(("members", "duplicate", "instance_id")),
+        excuses=bool(_trait(name, "excuses")),
     )
 
 

@@ -13,12 +13,11 @@ from typing import Any
 from reference_coordinator.classic import CLASSIC
 from reference_coordinator.replay import Stall
 from reference_coordinator.replay.lateness import Lateness, lateness_of
+from reports.judgement.rows import Json, Row
 from reports.judgement.timelines.member_lines import UNNAMED
 from reports.judgement.timelines.timeline import UUID
 from reports.timing import EARLY_MS, LINE_LATE_MS, PAIR_MS, TIMER_SLACK_MS
 
-Row = Mapping[str, Any]
-Json = dict[str, Any]
 Rows = Mapping[int, Row]  # rows by their places
 Candidates = Callable[[Rows, Rows], Iterable[tuple[int, int]]]
 """Says which observed and expected rows may be the same rebalance, by their places."""
@@ -61,7 +60,7 @@ def compare(
         off_by_ms = _off_by_ms(o, e, lateness[o["broker"]]) if o and e else 0.0
         return _row(o, e, _outcome(o, e, off_by_ms), off_by_ms)
 
-    return sorted(starmap(row, _paired(observed, expected, _same, _similar)), key=_began_ms)
+    return sorted(starmap(row, _paired(observed, expected, _same, _similar)), key=began_ms)
 
 
 def compare_generations(
@@ -75,7 +74,7 @@ def compare_generations(
     of_generation = partial(_same, names=("incarnation", "generation"))
     outcome = lambda e: "unexpected" if e is None and certain else "match"
     pairs = _paired(observed, expected, of_generation)
-    return sorted((_row(o, e, outcome(e)) for o, e in pairs), key=_began_ms)
+    return sorted((_row(o, e, outcome(e)) for o, e in pairs), key=began_ms)
 
 
 def _paired(
@@ -121,9 +120,11 @@ def _apart_ms(o: Row, e: Row) -> float:
     return 0.0
 
 
-def _began_ms(row: Row) -> float:
-    times = ("observed_started_ms", "observed_joined_ms", "expected_started_ms")
-    return next((row[name] for name in times if row[name] is not None), float("-inf"))
+def began_ms(row: Row) -> float:
+    """Return when a rebalance of the comparison began, in ms: its first known time."""
+    known = ("observed_started_ms", "observed_joined_ms", "expected_started_ms")
+    times = (row[name] for name in (*known, "observed_assigned_ms") if row[name])
+    return float(next(times, 0.0))
 
 
 def _row(o: Row | None, e: Row | None, outcome: str, off_by_ms: float = 0.0) -> Json:

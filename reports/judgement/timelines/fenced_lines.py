@@ -18,6 +18,7 @@ from kafka_protocol.coordinator_lines import Grammar
 from kafka_protocol.errors import NO_ERROR, Error
 from reference_coordinator.replay import EpochEvent, ExpectedLine, ObservedRequest
 from reference_coordinator.timing import SEEMS_AFTER_LINE_MS
+from reports.judgement.rows import Json, Row
 from reports.judgement.timelines.member_lines import (
     ALIKE,
     DOUBTFUL_LINE,
@@ -31,9 +32,6 @@ from reports.judgement.timelines.member_lines import (
     differing,
 )
 from reports.timing import FENCED_LATE_MS, UNLOGGED_MS
-
-Json = dict[str, Any]
-Row = Mapping[str, Any]
 
 MOST = 10_000
 """How many of these lines of a run are compared: each group is judged with all of them."""

@@ -17,10 +17,9 @@ from kafka_protocol.coordinator_lines import OPERATIONS, Grammar
 from reference_coordinator.classic.state import State
 from reference_coordinator.replay import ExpectedLine, Outage, Says, Stall
 from reference_coordinator.replay.failed_writes import TIMED_OUT
+from reports.judgement.rows import Json
 from reports.judgement.timelines.timeline import Line
 from reports.timing import CATCHING_UP_MS, EARLY_MS, TIMER_SLACK_MS, WRITES_FAIL_MS
-
-Json = dict[str, Any]
 
 UNNAMED = "-?"  # stands in the placeholder of a member id that no response names
 NOT_GIVEN = ("", "null", "None", "Some(null)", "not provided")

@@ -164,7 +164,7 @@ def judged(recording: Recording, logs: ReadLogs) -> Tables:
 
 @pytest.fixture(scope="module")
 def whole() -> Tables:
-    return judged(RECORDING, read_logs(RECORDING.texts, RECORDING.parser))
+    return judged(RECORDING, read_logs(RECORDING.texts, RECORDING.run.parser))
 
 
 @pytest.mark.parametrize("is_cut", [True, False], ids=["splits, groups apart", "one split"])
@@ -181,7 +181,7 @@ def test_a_large_group_is_judged_chunk_by_chunk(whole, monkeypatch, is_cut):
             for split, of in texts.items()
             for at in range(0, len(of), 300)
         }
-    logs = read_logs(texts, RECORDING.parser, How(buckets=3) if is_cut else How())
+    logs = read_logs(texts, RECORDING.run.parser, How(buckets=3) if is_cut else How())
     blobs = [blob for _, blob in in_order(logs)]
     if is_cut:
         assert {blob.group for blob in blobs} > {"", "static", "dynamic"}

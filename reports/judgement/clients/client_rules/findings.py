@@ -3,9 +3,9 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from operator import attrgetter
-from typing import Any
 
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.breaches import Breach
@@ -19,15 +19,12 @@ from reports.judgement.clients.client_rules.client_processes import (
     Known,
     Rule,
 )
-from reports.judgement.clients.client_rules.shown import of_requests
-from reports.judgement.clients.client_rules.words import often
+from reports.judgement.clients.client_rules.shown import of_requests, often
 from reports.judgement.clients.offsets import stored
-from reports.judgement.clients.record_rules import RULES
+from reports.judgement.rows import Json
 from reports.judgement.run.deliveries import InOrder
 from reports.judgement.run.history import ENDS, ClientEvent
 from reports.judgement.run_context import RunContext
-
-Json = dict[str, Any]
 
 CLIENT_FINDINGS = """
     group STRING, client_id STRING, rule STRING, at_ms DOUBLE, what STRING, requests STRING,
@@ -71,9 +68,43 @@ CAUSES_NO_REBALANCE = Rule(
     on_time=True,
     about="application",
 )  # a rule about what happens to groups, which `judgement.causes` judges
+AT_LEAST_ONCE = "at-least-once delivery (KafkaConsumer's documentation: Offsets and Position)"
+_rule = partial(Rule, about="application")
+BREAKS: Mapping[str, Rule] = {
+    "lost": _rule(
+        "loses-no-record",
+        "A member commits an offset once all records below it are processed.",
+        AT_LEAST_ONCE,
+        "Commit after the records are processed, not before, and no further than they are: with"
+        " several threads, up to the oldest record that is not done.",
+    ),
+    "again": _rule(
+        "begins-at-its-commit",
+        "A member processes no record again that was committed past before it got the partition.",
+        AT_LEAST_ONCE,
+        "Begin each assigned partition at its committed offset; keep no position of an earlier"
+        " assignment, and do not seek back.",
+    ),
+    "out_of_order": _rule(
+        "keeps-order",
+        "A member processes the records of a partition in the order of their offsets.",
+        "KafkaConsumer's documentation: records of a partition are in order",
+        "Process each partition by one thread at a time, and skip no record to come back to it.",
+    ),
+    "after_given_up": _rule(
+        "stops-when-given-up",
+        "A member processes no record of a partition that it gave up, or that is another's by now.",
+        "ConsumerRebalanceListener: after onPartitionsRevoked, onPartitionsLost they are another's",
+        "Finish or drop the records of a partition before the rebalance listener returns, and"
+        " process none once the group says that the member is out.",
+        on_time=True,
+    ),
+}
+"""The rule that an application breaks with its records, by `what` of the table `records`, which
+`judgement.clients.records` judges."""
 _OF_BREACH = {Breach.OWNED_TWICE: OWNS_ALONE, Breach.OFFSET_WENT_BACK: COMMITS_ON}
 _JUDGED_ELSEWHERE = (
-    OWNS_ALONE, COMMITS_ON, COMMITS_WHAT_IT_OWNS, CAUSES_NO_REBALANCE, *RULES
+    OWNS_ALONE, COMMITS_ON, COMMITS_WHAT_IT_OWNS, CAUSES_NO_REBALANCE, *BREAKS.values()
 )  # fmt: skip
 CLIENT_RULES: Mapping[str, Rule] = {
     one.name: one
@@ -150,10 +181,9 @@ class ClientRules:
         acts = [one for one in context.acts if one.group == self.group and name in one.clients]
         return Known(
             excused=[
-                *(_span(one) for one in context.broken_wires if (one.group, one.client) == mine),
                 *(_span(one) for one in context.absences if (one.group, one.client) == mine),
                 *map(_span, context.outages),
-                *(_span(one) for one in acts if one.freezes),
+                *(_span(one) for one in acts if one.freezes or one.excuses),
             ],
             stalls=[_span(one) for one in context.stalls if one.proven],
             acted=[*map(_span, acts)],

@@ -12,7 +12,7 @@ from reports.judgement.clients.client_rules.client_processes import (
     last_ms,
     rule,
 )
-from reports.judgement.clients.client_rules.words import often, seconds
+from reports.judgement.clients.client_rules.shown import often, seconds
 
 FEW_BEATS = 6  # from how many heartbeats in a row on their interval is judged
 OFF = 2.0  # how many times rarer or denser heartbeats may be than configured

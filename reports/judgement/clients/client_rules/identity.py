@@ -14,7 +14,7 @@ from reports.judgement.clients.client_rules.client_processes import (
     Sent,
     rule,
 )
-from reports.judgement.clients.client_rules.words import SHOWN, error_of, often, seconds
+from reports.judgement.clients.client_rules.shown import SHOWN, error_of, often, seconds
 from reports.timing import AFTER_MS, LEARNED_MS
 
 

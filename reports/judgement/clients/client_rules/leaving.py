@@ -16,7 +16,7 @@ from reports.judgement.clients.client_rules.client_processes import (
     last_ms,
     rule,
 )
-from reports.judgement.clients.client_rules.words import SHOWN, often, seconds
+from reports.judgement.clients.client_rules.shown import SHOWN, often, seconds
 from reports.timing import CLOSES_MS, COMMITTED_MS, LEARNED_MS
 
 

@@ -1,16 +1,31 @@
-"""The requests that show a finding about a client, as columns of its row."""
+"""What findings about clients have in common: words of their sentences, and what shows them."""
 
 import json
 from collections.abc import Sequence
 from math import inf
-from typing import Any
 
 from kafka_protocol.bodies import generation_in, partitions_in
 from kafka_protocol.errors import codes_in, name_of
 from reference_coordinator.replay import ObservedRequest
-from reports.judgement.clients.client_rules.client_processes import Span, last_ms
+from reports.judgement.clients.client_rules.client_processes import Sent, Span, last_ms
+from reports.judgement.rows import Json
 
-Json = dict[str, Any]
+SHOWN = 3  # how many requests of a kind a finding names
+
+
+def error_of(one: Sent) -> str:
+    """Return the name of the error that a request was answered."""
+    return name_of(one.error or 0)
+
+
+def often(count: int) -> str:
+    """Return how often something happened, in words."""
+    return {1: "once", 2: "twice"}.get(count, f"{count} times")
+
+
+def seconds(ms: float) -> str:
+    """Return a time in seconds, in words."""
+    return f"{ms / 1_000:.1f} s"
 
 
 def of_requests(

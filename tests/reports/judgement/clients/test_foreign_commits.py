@@ -7,7 +7,7 @@ import pytest
 from kafka_protocol.errors import Error
 from reports.judgement.clients.client_rules.findings import COMMITS_WHAT_IT_OWNS
 from reports.judgement.clients.offsets import Offsets
-from reports.judgement.run.disturbance import BrokenWire
+from reports.judgement.run.disturbance import Act
 from reports.timing import LEARNED_MS
 from tests.recorded.logs import HISTORIES, RECORDINGS, TAPPED
 from tests.reports.judgement.clients.test_assignments import blob
@@ -108,10 +108,10 @@ def test_what_a_member_may_commit(one):
 
 @pytest.mark.parametrize(("until_ms", "excused"), [(900.0, True), (-9_000.0, False)])
 def test_a_broken_wire_excuses(until_ms, excused):
-    wire = BrokenWire("g", "a", -9_999.0, until_ms)
-    assert len(found(*BOTH, commit(KNOWN_MS, 7), broken_wires=(wire,))) == (not excused)
-    other = wire._replace(client="b")
-    assert len(found(*BOTH, commit(KNOWN_MS, 7), broken_wires=(other,))) == 1
+    wire = Act("fault", "g", frozenset("a"), -9_999.0, until_ms, "", excuses=True)
+    assert len(found(*BOTH, commit(KNOWN_MS, 7), acts=(wire,))) == (not excused)
+    other = wire._replace(clients=frozenset("b"))
+    assert len(found(*BOTH, commit(KNOWN_MS, 7), acts=(other,))) == 1
 
 
 def test_the_owner_is_not_blamed_for_going_on_below_a_foreign_offset():

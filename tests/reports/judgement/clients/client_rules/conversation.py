@@ -8,7 +8,7 @@ from typing import Any
 
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.clients.client_rules.findings import ClientRules
-from reports.judgement.clients.client_verdict import about_clients
+from reports.judgement.clients.client_verdict import about_client
 from reports.judgement.disturbances import Disturbances
 from reports.judgement.log.log_places import LogPlaces
 from reports.judgement.run.disturbance import Disturbance
@@ -134,7 +134,8 @@ class Conversation:
     def found(self, busy: Sequence[Disturbance]) -> list[dict[str, Any]]:
         """What a verdict says about it, if the machine was busy then."""
         rows = [{"group": "g", **row} for row in self.rules.rows()]
-        return about_clients(rows, LogPlaces(), Disturbances(busy, {}))
+        beside = Disturbances(busy, {})
+        return [about_client(row, LogPlaces(), beside) for row in rows]
 
     @property
     def broken(self) -> dict[str, list[str]]:

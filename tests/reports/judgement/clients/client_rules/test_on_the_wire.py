@@ -7,8 +7,8 @@ import pytest
 from kafka_protocol.errors import Error
 from reports.judgement.clients.client_rules.findings import ClientRules
 from reports.judgement.run.deliveries import Deliveries, Delivery
-from reports.judgement.run.disturbance import BrokenWire
-from reports.judgement.run.faults import broken_wire_of
+from reports.judgement.run.disturbance import Act
+from reports.judgement.run.faults import act_of
 from tests.reports.judgement.clients.client_rules.conversation import ANSWERS_MS, Conversation
 
 UNKNOWN, REBALANCE, FENCED = (
@@ -19,7 +19,7 @@ MEMBER_SINCE_MS = 5_700.0
 
 
 def disturbed(client="c", from_ms=MEMBER_SINCE_MS, until_ms=60_000.0):
-    return {"broken_wires": [BrokenWire("g", client, from_ms, until_ms)]}
+    return {"acts": [Act("fault", "g", frozenset([client]), from_ms, until_ms, "", excuses=True)]}
 
 
 def parted(client):
@@ -69,14 +69,16 @@ def test_a_leave_that_may_have_arrived_just_before_the_fault_is_excused():
 def test_a_disturbance_lasts_from_the_intent_to_the_heal():
     fault = {
         "name": "net.isolate", "group": "g", "target": "c", "meant_at_ms": 10, "healed": True,
-        "healed_at_ms": 20,
+        "healed_at_ms": 20, "args": {"brokers": [1], "members": []}, "broker": None,
+        "injected_at_ms": 12,
     }  # fmt: skip
-    assert broken_wire_of(fault) == BrokenWire("g", "c", 10, 20)
-    assert broken_wire_of({**fault, "name": "member.unsubscribe"}) == BrokenWire("g", "c", 10, 20)
-    assert broken_wire_of({**fault, "name": "member.restart"}) is None
-    assert broken_wire_of({**fault, "name": "net.answer-error"}) is None  # it gets its answers
-    open_ = broken_wire_of({**fault, "healed": False, "healed_at_ms": None})
-    assert open_ is not None
+    for name in ("net.isolate", "member.unsubscribe"):
+        found = act_of({**fault, "name": name}, 0.0)
+        assert (found.group, found.clients, found.excuses) == ("g", {"c"}, True)
+        assert (found.from_ms, found.until_ms) == (10, 20)
+    assert not act_of({**fault, "name": "member.restart"}, 0.0).excuses
+    assert not act_of({**fault, "name": "net.answer-error"}, 0.0).excuses  # it gets its answers
+    open_ = act_of({**fault, "healed": False, "healed_at_ms": None}, 0.0)
     assert open_.until_ms == float("inf")
 
 
