@@ -37,6 +37,7 @@ from scenarios import Experiment, ScenarioError, load
 HISTORY = history.FILE  # the client history
 MACHINE = "machine.jsonl"  # what `groupquake.machine_sampler` noted; older runs have none
 GROWTH = "topic.add-partitions"
+BORROWED = "borrowed"  # the event of the journal that names what the run created
 ENVIRONMENT: Form = {
     "kafka_version": str,
     "coordinator": str,
@@ -56,9 +57,6 @@ ENVIRONMENT: Form = {
 def logs_bytes(folder: Path) -> int:
     """Return the size of all logs in a run folder of this machine, rotated ones too."""
     return sum(log.stat().st_size for log in folder.glob(f"*/*/{LOG}*") if log.is_file())
-
-
-BORROWED = "borrowed"  # the event of the journal that names what the run created
 
 
 @dataclass(frozen=True, slots=True)
