@@ -45,6 +45,7 @@ class Question:
         """Send the request, over TLS if `wrap` adds it. Raises OSError if nothing listens."""
         name = (client_id or "").encode()
         size = -1 if client_id is None else len(name)
+        # length (10 without the name), API key, version, correlation id, length of the name
         question = struct.pack(">ihhih", 10 + len(name), 18, 0, _SERIAL, size) + name
         self._sent_ms = now_ms()
         self._socket = socket.create_connection((host, port), timing.PROBE_CONNECT_S)

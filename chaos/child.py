@@ -55,7 +55,7 @@ class Child:
 
     def __init__(self, process: subprocess.Popen[bytes], connection: socket.socket) -> None:
         self._process, self._connection = process, connection
-        self.pid = process.pid
+        self.process_id = process.pid
         self._one_at_a_time = threading.Lock()
 
     @property

@@ -124,11 +124,8 @@ def configs_of(options: Namespace) -> ClientConfigs:
     Raises LoadtestError if there are none, or for a value from the page that is invalid.
     """
     wanted = {"static": options.static_members, "dynamic": options.dynamic_members}
-    members = [
-        _member(options, kind, number)
-        for kind in get_args(Kind)
-        for number in range(read(f"{kind} members", count, wanted[kind] or "4"))
-    ]
+    counts = {kind: read(f"{kind} members", count, wanted[kind] or "4") for kind in get_args(Kind)}
+    members = [_member(options, kind, number) for kind in counts for number in range(counts[kind])]
     if not members:
         raise LoadtestError("no members to run; give --static-members or --dynamic-members")
     producer = ProducerConfig("producer-0", options.topic, options.produce_rate)

@@ -57,8 +57,9 @@ _KEYS: Mapping[str, Callable[[str], None] | None] = {
     "ssl.key.password": None,
     "ssl.endpoint.identification.algorithm": _one_of("https", "none"),
 }
+"""What checks the value of each known property; None if it may be any."""
 KEYS = tuple(_KEYS)
-"""The known properties; most may have any value."""
+"""The known properties."""
 _PASSWORD = ("sasl.username", "sasl.password")
 _OIDC = (
     "sasl.oauthbearer.client.id",

@@ -15,7 +15,10 @@ from scenarios.releases import VERSION, line_of
 
 
 def matching(pattern: str, advice: str, wrong: str = "is not allowed") -> AfterValidator:
-    """Check text against a pattern; `advice` says in words what matches, `wrong` what else is."""
+    """Check text against a pattern.
+
+    Of a value that does not match, the error says what is `wrong`, and as `advice` what matches.
+    """
 
     def check(value: str) -> str:
         if re.fullmatch(pattern, value):
@@ -101,9 +104,10 @@ class Part(BaseModel):
 def by_key(
     tags: Mapping[str, str], otherwise: str | None = None, words: Collection[object] = ()
 ) -> Callable[[object], str | None]:
-    """Return what tells the tag of a form of a union: the name of its class, by one of its keys.
+    """Return a function that tells which form of a union a value has: the tag of that form.
 
-    The tag of `words` is `Word`; `otherwise` is that of what has none of the keys.
+    `tags` has the tag of a mapping by a key that only this form has; a `Part` has the name of its
+    class. A value among `words` is a `Word`, and whatever has none of the keys is `otherwise`.
     """
 
     def tag(value: object) -> str | None:

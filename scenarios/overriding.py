@@ -18,7 +18,9 @@ _PROPERTIES = "cluster.config."
 
 
 def override(experiment: Model, assignments: Sequence[str]) -> Model:
-    """Return a copy of the experiment with the assignments applied in order, as this module says.
+    """Return a copy of the experiment with the assignments applied in order.
+
+    An assignment is `KEY=VALUE`, such as `workload.groups.0.session_timeout=8s`.
 
     Raises ScenarioError, one line per problem: `--set KEY=VALUE: key.path: what; what to do`. A
     problem that several assignments may have caused names them all.

@@ -202,7 +202,7 @@ def _control(path: Path, request: int, already: int) -> None:
 
 @contextmanager
 def _errors(path: Path, *, but: int) -> Iterator[None]:
-    """Turn an OSError into a ClusterError about a path, `but` one that only ends the block."""
+    """Turn an OSError into a ClusterError about a path; one of the number `but` ends the block."""
     try:
         yield
     except OSError as error:

@@ -249,8 +249,8 @@ class Connection:
         rules = self._broker.tap.rules
         drops = rules.hitting("drop-answers", exchange) if rules else None
         if drops is None:
-            if rules and (errs := rules.hitting("answer-error", exchange)) is not None:
-                code = CODES[errs.error]
+            if rules and (erroneous := rules.hitting("answer-error", exchange)) is not None:
+                code = CODES[erroneous.error]
                 try:
                     instead = erring(frame, head.api_key, head.version, code)
                 except BodyError:

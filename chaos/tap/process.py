@@ -161,7 +161,7 @@ def _started(commands: Commands, settings: TapSettings, log: Path) -> RunningTap
     return RunningTap(
         listeners={int(node): address for node, address in listeners.items()},
         folder=settings.folder,
-        process_id=commands.pid,
-        started_at_ms=round(psutil.Process(commands.pid).create_time() * 1000),
+        process_id=commands.process_id,
+        started_at_ms=round(psutil.Process(commands.process_id).create_time() * 1000),
         _commands=commands,
     )

@@ -141,5 +141,5 @@ class RuleTable:
         return total
 
     def hitting(self, action: Action, exchange: Exchange) -> Rule | None:
-        """Return the first rule with an action that hits a request, if one does."""
+        """Return the first rule of an action that hits a request, and count the hit."""
         return next((one.rule for one in self._of(action) if one.hit(exchange)), None)

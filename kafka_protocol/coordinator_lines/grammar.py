@@ -57,6 +57,10 @@ class Grammar:
         return {template.name: template for template in self.templates}
 
     @cached_property
+    def _reasons(self) -> Mapping[str, Reason]:
+        return {reason.name: reason for reason in self.reasons}
+
+    @cached_property
     def _classes(self) -> Sequence[tuple[re.Pattern[str], Reason]]:
         return [(re.compile(reason.regex, re.ASCII), reason) for reason in self.reasons]
 
@@ -66,7 +70,7 @@ class Grammar:
 
     def reason(self, name: str) -> Reason:
         """Return the class of reasons of a name. Raises KeyError."""
-        return {reason.name: reason for reason in self.reasons}[name]
+        return self._reasons[name]
 
     def classed(self, reason: str) -> tuple[str, str] | None:
         """Return the class of the reason in a "Preparing" line, and the member that it names.

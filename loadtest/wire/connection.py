@@ -1,7 +1,8 @@
 """One connection to a broker; responses come in the order of requests.
 
-It speaks what kio does. kio 0.6.5 has every version of Kafka 4. Of the group's APIs on older
-brokers it lacks only OffsetCommit v0 and v1 (offsets in ZooKeeper, no group checks in v0).
+`negotiate` chooses among the versions that kio has. kio 0.6.5 has every version of Kafka 4. Of the
+group's APIs on older brokers it lacks only OffsetCommit v0 and v1 (offsets in ZooKeeper, no group
+checks in v0).
 """
 
 import contextlib
@@ -161,7 +162,7 @@ class Connection:
     def receive(self, timeout_s: float) -> list[Exchange]:
         """Read once from the socket; return the exchanges that are complete now, if any.
 
-        Raises WireError if the broker has closed the connection.
+        Raises WireError if the broker has closed the connection, or sends what is no response.
         """
         wire = self._open()
         try:
@@ -179,6 +180,7 @@ class Connection:
         try:
             return [self._answered(frame, at_ms) for frame in tuple(self._answers.feed(data))]
         except FrameError as error:
+            self.close()
             raise WireError(f"{self.name}: {self._at} sent {error}") from error
 
     def _answered(self, frame: bytes, at_ms: float) -> Exchange:

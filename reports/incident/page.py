@@ -133,5 +133,5 @@ def _hue(name: str) -> str:
 
 
 def _date(at_ms: float) -> str:
-    """Write date and time of day, UTC, without saying so."""
+    """Write a time as `2026-01-05 10:00:03.010`, UTC."""
     return f"{datetime.fromtimestamp(round(at_ms) / 1000, UTC):%Y-%m-%d %H:%M:%S.%f}"[:-3]

@@ -29,7 +29,9 @@ def summary(files: Sequence[Json], known: Json, rejected: Sequence[Json], time_z
     groups: Mapping[str, Json] = known["groups"]
     templates: Mapping[tuple[str, str], Json] = known["templates"]
     by_group = dict(sorted(groups.items(), key=lambda item: (-item[1]["rebalances"], item[0])))
-    reasons = sum((Counter(one["by_reason"]) for one in by_group.values()), Counter[str]())
+    reasons = Counter[str]()
+    for one in by_group.values():  # one count: there may be many thousands of reasons
+        reasons.update(one["by_reason"])
     lines, brokers = Counter[str](), dict[str, Json]()
     for (broker, template), count in sorted((of, seen["count"]) for of, seen in templates.items()):
         lines[template] += count

@@ -145,7 +145,8 @@ def read_lines(source: Source, place: str, how: Reading) -> ReadLines:
     rows_read, counted = source.rows, Observation()
     if not source.ranges:
         rows_read = rows_read.observe(counted, F.count(F.lit(1)).alias("lines"))
-    found = rows_read.mapInArrow(partial(_packed, how, source.lines), COLUMNS).persist()
+    read_by_task = partial(_packed, how, source.lines)  # not the source: a task has no session
+    found = rows_read.mapInArrow(read_by_task, COLUMNS).persist()
     of_summaries = found.where(F.col("bucket") == SUMMARY)
     rows = of_summaries.select("file", "start", "size", "data").toArrow().to_pylist()
     logs: dict[str, dict[Split, SplitSummary]] = {folder: {} for folder in how.logs}

@@ -109,7 +109,7 @@ def _refuse_change(file: int, one: Range) -> None:
 
 
 def no_log(run: str, kind: str) -> EvidenceError:
-    """Return the error for a place that is no run folder, or one without such logs."""
+    """Return the error for a place without a log of a `kind`: the folder of brokers or tap."""
     return EvidenceError(
         f"{run}: no {kind}/<id>/{LOG}; give the folder of a run, such as runs/latest"
     )

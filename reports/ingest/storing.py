@@ -30,7 +30,8 @@ ATTEMPTS = ".attempts"  # the folder, beside the tables, of what tasks write
 SUCCESS = "_SUCCESS"
 ROWS = 20_000  # how many rows of a table a task holds before it writes them
 RESULT = "name STRING, file STRING, data BINARY"
-"""What a task tells: the name of a file of a table, or a kept table's rows (Arrow's format)."""
+"""What a task tells: the name of a file of a table, or a kept table's rows (a record batch of
+Arrow's without its schema, which `_SCHEMAS` has)."""
 BY_SPARK = {"compression": "zstd", "parquet.enable.dictionary": "false"}
 """How Spark writes tables: most texts stand in one row, so that dictionaries of them cost as much
 processor time as all the rest."""

@@ -3,7 +3,7 @@
 It is a text for people, an event file and a pytest case.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from reference_coordinator.classic.profiles import Profile
@@ -15,13 +15,13 @@ from reports.judgement.collector import collector_paused
 from reports.judgement.explained.course import Arrow, course_of
 from reports.judgement.explained.sentences import answer_in_words, plain
 from reports.judgement.log.log_places import LogPlaces
+from reports.judgement.rows import Row
 from reports.judgement.run.run_folder import RunFolder
 
 FILES = (PAGE, EVENTS, CASE)
-Json = Mapping[str, Any]
 
 
-def group_of(verdict: Json, violations: Sequence[Json]) -> str | None:
+def group_of(verdict: Row, violations: Sequence[Row]) -> str | None:
     """Return the group of the first response that is proven wrong.
 
     None where no response is: the verdict may rest on lines alone, or on an unmet expectation.

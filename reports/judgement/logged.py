@@ -43,7 +43,7 @@ _REQUEST_OF: Callable[[LoggedRow], tuple[Any, ...]] = itemgetter(*REQUEST)
 
 
 def columns(*names: str) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
-    """Return what takes several of the columns `REQUEST` of a request."""
+    """Return a function that takes two or more columns of a request's tuple (`REQUEST`)."""
     return itemgetter(*map(REQUEST.index, names))
 
 
@@ -52,10 +52,11 @@ _OF_RESPONSE = columns("response", "answered_ms", "client_id", "api", "id")
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Rows of one group: requests as tuples of the columns `REQUEST`, and lines.
+    """Rows of one group: requests as tuples of the columns `REQUEST`, and coordinator lines.
 
-    Whatever comes in later chunks happens after `known_ms`. `events` are those of clients, `tapped`
-    the requests that the tap saw, where it is a second witness.
+    The lines are rows of the table `transitions`. Whatever comes in later chunks happens after
+    `known_ms`. `events` are those of clients, `tapped` the requests that the tap saw, where it is
+    a second witness.
     """
 
     requests: Sequence[tuple[Any, ...]]

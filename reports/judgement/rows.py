@@ -1,4 +1,4 @@
-"""The types of rows and of JSON, for all of the judgement."""
+"""The types of rows and of JSON."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -140,7 +140,7 @@ def _instances(value: object) -> object:
 
 
 class OneGroup(Fault):
-    """A fault of one group, which nothing undoes."""
+    """A fault of one group, and one that nothing undoes."""
 
     hits = "group"
     one_shot = True

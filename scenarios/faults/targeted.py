@@ -192,8 +192,8 @@ def too_short(lasts_ms: int, group: Group, heartbeats: int, path: Path) -> Itera
     if lasts_ms < least_ms:
         yield Problem(
             path,
-            f"{format_ms(lasts_ms)} is below two heartbeat intervals of group '{group.name}', too "
-            f"short to be witnessed; write {format_ms(least_ms)} or more",
+            f"{format_ms(lasts_ms)} is below {heartbeats} heartbeat intervals of group "
+            f"'{group.name}', too short to be witnessed; write {format_ms(least_ms)} or more",
         )
 
 

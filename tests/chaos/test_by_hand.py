@@ -107,7 +107,7 @@ def test_one_target_of_several_is_healed_alone(run, load, experiment):
         ({**MINE, "target": {"names": ["static-3"]}}, "static-3 is not back from f1.1"),
         ({**MINE, "target": {"names": ["static-9"]}}, "target.names.0: there is no member"),
         ({**MINE, "fault": "member.kil"}, "did you mean 'member.kill'"),
-        ({**MINE, "down_for": "50ms"}, "down_for: 50ms is below two heartbeat intervals"),
+        ({**MINE, "down_for": "50ms"}, "down_for: 50ms is below 2 heartbeat intervals"),
         ({**MINE, "target": {"leader-member-of": "mixed"}}, "show no leader now"),
         (
             {"fault": "net.isolate", "target": {"names": ["lone"]}, "for": "1s"},

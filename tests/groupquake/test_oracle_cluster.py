@@ -12,9 +12,10 @@ from chaos.clusters.ports import free_ports
 from kafka_protocol.coordinator_lines import JAVA
 from kafka_protocol.errors import Error
 from loadtest.wire import Connection, negotiate
+from reports.judgement.findings import proven_roots
 from reports.judgement.recording import Recording
 from scenarios import named, names
-from selftest.mutants.judging import found, proven
+from selftest.mutants.judging import found
 from tests.groupquake.conftest import Command, arguments
 
 NO_KAFKA = [name for name in names() if named(name).never_shipped]
@@ -78,7 +79,7 @@ def test_clients_of_four_kinds_join_commit_are_fenced_and_leave(process: Command
     (run,) = tmp_path.glob("2*-four-kinds-*")
     recording = Recording(run)
     for kind in KINDS:
-        wrong = {one.kind for one in proven(found(recording, kind))}
+        wrong = {one.kind for one in proven_roots(found(recording, kind))}
         assert wrong <= LEADERS_FAULT.get(kind, set())
         of_group = [line.request for line in recording.lines if line.group == kind and line.request]
         seen = {

@@ -9,10 +9,10 @@ import pytest
 
 from kafka_protocol.request_log import COMPLETED
 from reference_coordinator.classic.releases import promised_by
-from reports.judgement.findings import Finding
+from reports.judgement.findings import Finding, proven_roots
 from reports.judgement.recording import Recording
 from reports.judgement.run_context import RunContext
-from selftest.mutants.judging import found, proven
+from selftest.mutants.judging import found
 from tests.reports import conftest
 from tests.reports.judged_here import judged_here
 
@@ -66,7 +66,7 @@ def test_a_known_defect_fails_as_its_experiment_expects_up_to_its_release(
         assert (experiment.name, experiment.judge) == (defect, "kip-345")
         assert experiment.expected_verdict is not None
         assert experiment.expected_verdict.verdict == verdict
-        assert bool(proven(differences(run))) == (verdict == "fail")
+        assert bool(proven_roots(differences(run))) == (verdict == "fail")
 
 
 def altered(name: str, tmp_path: Path, line: str, old: str, new: str) -> Path:
@@ -87,7 +87,7 @@ def test_an_empty_assignment_is_seen_by_its_length(tmp_path: Path) -> None:
     answer = "response:{throttle_time_ms=0,error_code=0,assignment=java.nio.HeapByteBuffer[pos=0 "
     lengths = f"{answer}lim=0", f"{answer}lim=7"
     run = altered("replaced-while-completing-2.4.1", tmp_path, given, *lengths)
-    [root] = proven(differences(Recording(run)))
+    [root] = proven_roots(differences(Recording(run)))
     assert root.kind == "wrong_answer"
     assert root.expected.startswith("SYNC_GROUP of replaced-b: assignment=")
     assert root.observed == "SYNC_GROUP of replaced-b: assignment=(7 bytes)"

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from reports.judgement.findings import proven_roots
 from reports.judgement.recording import Recording
-from selftest.mutants.judging import found, proven
+from selftest.mutants.judging import found
 
 MISSING = "the log's end is missing"
 
@@ -48,7 +49,7 @@ def test_a_tail_that_is_cut_is_a_doubt(recording: Recording, tmp_path: Path, lin
     altered = cut(recording, tmp_path / "run", lines)
     assert [gap.cause for gap in altered.gaps] == [MISSING]
     differences = [finding for group in altered.groups for finding in found(altered, group)]
-    assert proven(differences) == []
+    assert proven_roots(differences) == []
 
 
 def test_a_kill_explains_no_end_where_the_journal_does_not_say_how_long_the_log_was(

@@ -32,7 +32,7 @@ from reports.judgement.clients.client_answers import (
     heard,
     share,
 )
-from reports.judgement.clients.client_rules.findings import about_client
+from reports.judgement.clients.client_rules.findings import of_breaches
 from reports.judgement.clients.offsets import Offsets, stored
 from reports.judgement.clients.ownership import Owners
 from reports.judgement.rows import Json
@@ -150,7 +150,7 @@ class Clients:
     @property
     def about_clients(self) -> list[Json]:
         """The rows of `CLIENT_FINDINGS`, without the group."""
-        return [about_client(client, rows) for (client, _), rows in self._about_clients.items()]
+        return [of_breaches(client, rows) for (client, _), rows in self._about_clients.items()]
 
     def _is_well_known(self, client: str) -> bool:
         return self.context.members.get(client, WELL_KNOWN[0]) in WELL_KNOWN

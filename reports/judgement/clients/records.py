@@ -26,7 +26,7 @@ from kafka_protocol.errors import name_of
 from reference_coordinator.replay import ObservedRequest
 from reports.judgement.clients.client_answers import as_delivered
 from reports.judgement.clients.client_rules.client_processes import OUT
-from reports.judgement.clients.client_rules.findings import BREAKS
+from reports.judgement.clients.client_rules.findings import RECORD_RULES
 from reports.judgement.clients.client_rules.shown import of_requests
 from reports.judgement.clients.offsets import fetched, stored
 from reports.judgement.clients.ranges import Range, Ranges
@@ -296,19 +296,19 @@ class Records:
             **time,
         }
         self._rows[client, what].append(row)
-        if what in BREAKS and (client, what) not in self._found:
+        if what in RECORD_RULES and (client, what) not in self._found:
             did = f"processes {ranged(of)} of {name}"
             if commit:
                 up_to = dict(stored(commit)[0])[name]
                 did = f"commits {name} up to {up_to:,}; no member processed {ranged(of)}"
             self._found[client, what] = {
                 "client_id": client,
-                "rule": BREAKS[what].name,
+                "rule": RECORD_RULES[what].name,
                 "at_ms": at_ms,
                 "what": f"{client} {did}{how}",
                 **({"requests": "", "shown": None} | time),
                 **(of_requests([commit], partition=name) if commit else {}),
-                "on_time": BREAKS[what].on_time,
+                "on_time": RECORD_RULES[what].on_time,
             }
         return row
 

@@ -8,9 +8,10 @@ import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-Json = Mapping[str, Any]
+from reports.judgement.rows import Row
+
 DEFECTS, KINDS = "findings.md", "kinds.md"
 UNMET = "expectation_not_met"
 """The section of `KINDS` about what an experiment expects."""
@@ -71,7 +72,7 @@ def page_of_kind(kind: str) -> str:
     return f"docs/{KINDS}#{kind}"
 
 
-def page_of_defect(judged: Json, group: str) -> str | None:
+def page_of_defect(judged: Row, group: str) -> str | None:
     """Return the address of the page of the known defect that a group shows; None for no such.
 
     It is the page that names the broken promise, or whose experiment failed as it expects.
@@ -85,7 +86,7 @@ def page_of_defect(judged: Json, group: str) -> str | None:
     return None
 
 
-def departures(judged: Json) -> Mapping[str, tuple[str, Page | None]]:
+def departures(judged: Row) -> Mapping[str, tuple[str, Page | None]]:
     """Say by group how its coordinator departs from KIP-345, and give the page about it.
 
     Where no page is about it, the broken promises say so by their names.

@@ -250,7 +250,8 @@ def parting_of(fault: Fault) -> Parting | None:
 def act_of(fault: Fault, noticed_ms: float) -> Act:
     """Return to which members a fault is a cause to come or go, and until when.
 
-    Members notice within `noticed_ms` what a topic is. A fault without an end acts to the end.
+    A fault that `excuses` members does so for the same time. Members notice within `noticed_ms`
+    what a topic is. A fault without an end acts to the end.
     """
     name, args, outage = fault["name"], fault["args"], outage_of(fault)
     hits, ends_ms = _trait(name, "hits"), healed_ms(fault)

@@ -22,9 +22,9 @@ from kafka_protocol.coordinator_lines import Grammar
 from kafka_protocol.errors import Error
 from reference_coordinator.classic.effects import REJOINS, Reason
 from reference_coordinator.replay import Hint, HintKind, ObservedRequest
+from reports.judgement.rows import Json
 
 Line = Mapping[str, Any]  # a row of the table `transitions`
-Row = dict[str, Any]
 
 UUID = re.compile("[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """Stands behind the client's id, or the instance's, in a member id."""
@@ -35,7 +35,7 @@ OBSERVED = """
     assignments LONG, assigned_ms DOUBLE, ended_as STRING, duration_ms DOUBLE, broker STRING,
     started_line LONG, joined_line LONG, assigned_line LONG
 """
-NOTHING: Row = dict.fromkeys(column.split()[0] for column in OBSERVED.split(","))
+NOTHING: Json = dict.fromkeys(column.split()[0] for column in OBSERVED.split(","))
 """A row of a rebalance of which nothing is known."""
 STEPS = ("preparing", "stabilized", "assignment", "empty")
 """Templates of the lines that a rebalance writes."""
@@ -108,7 +108,7 @@ def client_reason(line: Line) -> str | None:
 
 def observed(
     group: str, lines: Iterable[Line], grammar: Grammar, incarnation: Callable[[str, float], int]
-) -> list[Row]:
+) -> list[Json]:
     """Build the timeline of a group; the column `row` numbers the rebalances of an incarnation.
 
     `incarnation` returns the number of the load that a broker (id) last finished before a time, in
@@ -118,9 +118,9 @@ def observed(
     for line in lines:
         if line["template"] in STEPS:
             placed[incarnation(line["broker"], line["at_ms"])].append(line)
-    found: list[Row] = []
+    found: list[Json] = []
     for number in sorted(placed):
-        rows: list[Row] = [
+        rows: list[Json] = [
             {"group": group, "incarnation": number, "row": row} | _rebalance(mine, grammar)
             for row, mine in _rebalances(placed[number])
         ]
@@ -143,7 +143,7 @@ def _rebalances(lines: Iterable[Line]) -> Iterable[tuple[int, list[Line]]]:
     return rows.items()
 
 
-def _rebalance(lines: Sequence[Line], grammar: Grammar) -> Row:
+def _rebalance(lines: Sequence[Line], grammar: Grammar) -> Json:
     of = lambda *templates: (line for line in lines if line["template"] in templates)
     began: Line = next(of("preparing"), {})
     joined: Line = next(of("stabilized", "empty"), {})
@@ -175,7 +175,7 @@ def _rebalance(lines: Sequence[Line], grammar: Grammar) -> Row:
     }
 
 
-def _end(row: Row, next_ms: float | None) -> None:
+def _end(row: Json, next_ms: float | None) -> None:
     """Set in its row how and when a rebalance ended."""
     ended_ms = _first(row["assigned_ms"], row["joined_ms"] if row["ended_as"] == "empty" else None)
     ended_ms = _first(ended_ms, next_ms)
@@ -258,7 +258,7 @@ class Generations:
         self._inside.add(who)
         return (REJOIN if request["memberId"] else "return") if before else "join"
 
-    def forced(self, expected: Iterable[Row]) -> list[Row]:
+    def forced(self, expected: Iterable[Json]) -> list[Json]:
         """Leave out the reasons of rebalances that may have begun for another one.
 
         Where requests of several kinds may have come before any answer says that there is one,
@@ -294,7 +294,7 @@ class Generations:
             unknown.discard(next(made, ""))
         return len(unknown)
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[Json]:
         """Yield rows of `timeline.OBSERVED`."""
         joined = {place: of for place, of in self._first.items() if "JOIN_GROUP" in of}
         for row, place in enumerate(sorted(joined), 1):
@@ -325,10 +325,10 @@ class Generations:
             yield found
 
 
-def new(observed: Iterable[Row], expected: Iterable[Mapping[str, Any]]) -> list[Row]:
+def new(observed: Iterable[Json], expected: Iterable[Mapping[str, Any]]) -> list[Json]:
     """Leave out the generations with which a coordinator goes on, by the replay: none began."""
     known = {(row["incarnation"], row["generation"]) for row in expected}
-    found: list[Row] = []
+    found: list[Json] = []
     for row in observed:
         before = any(one["generation"] == row["generation"] for one in found)
         if not before or (row["incarnation"], row["generation"]) in known:

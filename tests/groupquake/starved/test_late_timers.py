@@ -14,7 +14,7 @@ from reference_coordinator.classic.profiles import Profile
 from reference_coordinator.classic.state import Group
 from reference_coordinator.classic.step import Step, step
 from reports.judgement.disturbances import Disturbances
-from reports.judgement.findings import Finding
+from reports.judgement.findings import Finding, proven_roots
 from reports.judgement.recording import Recording
 from reports.judgement.run.disturbance import Disturbance, Source
 from selftest.mutants import judging
@@ -64,14 +64,14 @@ def pressure(from_ms: float, until_ms: float, broker: str = "") -> Disturbance:
 def test_a_late_timer(recorded: str, kind: TimerKind, late_ms: float, group: str) -> None:
     run = synthesized_run_of(late(kind, late_ms), RECORDINGS[recorded], group)
     wrong = judging.found(run, group)
-    (first, *_) = judging.proven(wrong)
+    (first, *_) = proven_roots(wrong)
     busy = [pressure(one.window[0], one.window[1]) for one in wrong]
-    assert not judging.proven(disturbed(run, group, *busy))
+    assert not proven_roots(disturbed(run, group, *busy))
     before, after = pressure(0.0, first.window[0] - 1.0), pressure(first.window[1] + 1.0, 1e15)
     assert first in disturbed(run, group, before), "the machine was calm by then"
-    assert judging.proven(disturbed(run, group, after))[0] == first
+    assert proven_roots(disturbed(run, group, after))[0] == first
     other = pressure(0.0, 1e15, broker="9")
-    assert judging.proven(disturbed(run, group, other))[0].kind == first.kind
+    assert proven_roots(disturbed(run, group, other))[0].kind == first.kind
 
 
 @pytest.mark.parametrize("recorded", RECORDED)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from reports.judgement.findings import proven_roots
 from reports.judgement.recording import Recording
 from reports.judgement.run.machine_log import stood_still
 from reports.judgement.run.run_folder import MACHINE
@@ -41,7 +42,7 @@ def outcomes(folder: Path) -> dict[str, Outcome]:
     for group in recording.groups:
         findings = judging.found(recording, group)
         left = Outcome.UNKNOWN if findings else Outcome.EXPLAINED
-        outcomes[group] = Outcome.WRONG if judging.proven(findings) else left
+        outcomes[group] = Outcome.WRONG if proven_roots(findings) else left
     return outcomes
 
 

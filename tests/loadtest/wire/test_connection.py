@@ -1,6 +1,7 @@
-"""A connection that another thread closes, as the end of a script does. No broker is needed."""
+"""A connection that another thread closes, or whose peer is no broker. No broker is needed."""
 
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 
@@ -53,3 +54,16 @@ def test_one_that_is_closed_wakes_who_waits_for_a_response(connection: Connectio
     waits.join()
     assert len(found) == 1
     assert connection._socket is None
+
+
+@pytest.mark.parametrize("sent", [struct.pack(">i", -1), struct.pack(">ih", 2, 0), b"HTTP/1.1 400"])
+def test_what_is_no_response_ends_it(sent: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        connection = Connection("127.0.0.1", server.getsockname()[1], "c")
+        connection.send(*HEARTBEAT)
+        peer, _ = server.accept()
+        with peer:
+            peer.sendall(sent)
+            with pytest.raises(WireError, match=" sent "):
+                connection.receive(60.0)
+        assert connection._socket is None

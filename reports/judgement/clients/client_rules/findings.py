@@ -1,4 +1,4 @@
-"""Findings about the clients of one group, as rows."""
+"""All rules on clients by name, those judged elsewhere, and findings of one group as rows."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -70,7 +70,7 @@ CAUSES_NO_REBALANCE = Rule(
 )  # a rule about what happens to groups, which `judgement.causes` judges
 AT_LEAST_ONCE = "at-least-once delivery (KafkaConsumer's documentation: Offsets and Position)"
 _rule = partial(Rule, about="application")
-BREAKS: Mapping[str, Rule] = {
+RECORD_RULES: Mapping[str, Rule] = {
     "lost": _rule(
         "loses-no-record",
         "A member commits an offset once all records below it are processed.",
@@ -104,7 +104,7 @@ BREAKS: Mapping[str, Rule] = {
 `judgement.clients.records` judges."""
 _OF_BREACH = {Breach.OWNED_TWICE: OWNS_ALONE, Breach.OFFSET_WENT_BACK: COMMITS_ON}
 _JUDGED_ELSEWHERE = (
-    OWNS_ALONE, COMMITS_ON, COMMITS_WHAT_IT_OWNS, CAUSES_NO_REBALANCE, *BREAKS.values()
+    OWNS_ALONE, COMMITS_ON, COMMITS_WHAT_IT_OWNS, CAUSES_NO_REBALANCE, *RECORD_RULES.values()
 )  # fmt: skip
 CLIENT_RULES: Mapping[str, Rule] = {
     one.name: one
@@ -192,7 +192,7 @@ class ClientRules:
         )
 
 
-def about_client(client: str, rows: Sequence[Json]) -> Json:
+def of_breaches(client: str, rows: Sequence[Json]) -> Json:
     """Return breaches of a kind that show what a client does as one finding about it."""
     row, rule = rows[0], _OF_BREACH[rows[0]["kind"]]
     more = f"; it did so {often(len(rows))}" if len(rows) > 1 else ""
