@@ -1,6 +1,10 @@
-"""Exit codes, which scripts may rely on."""
+"""Exit codes, which scripts may rely on, and the errors that end with them."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import IntEnum
+
+import click
 
 from chaos.errors import ChaosError
 
@@ -44,3 +48,12 @@ class AbortedError(BaseException):
     def __init__(self, signal: str, left: str = "interrupted") -> None:
         super().__init__(f"{signal}: {left}")
         self.signal = signal
+
+
+@contextmanager
+def writing(what: str, advice: str = "") -> Iterator[None]:
+    """Raise UsageError for an OSError in the block: what cannot be written, why, what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise click.UsageError(f"{what} ({error.strerror}){advice}") from error

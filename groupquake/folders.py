@@ -18,7 +18,7 @@ from chaos.clusters.java import java_version
 from chaos.plan import Plan
 from groupquake import __version__
 from groupquake.clients.adapters import Adapter
-from groupquake.commands.options import writing
+from groupquake.exits import writing
 from scenarios import Experiment
 from scenarios.clients import ADAPTERS, kind_of
 

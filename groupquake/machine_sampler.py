@@ -173,8 +173,8 @@ def _counters(pids: Mapping[int, int]) -> dict[str, float]:
 def _throttled_ms(pid: int) -> float:
     """Read for how long the control group of a process was throttled.
 
-    A line of the group is of version 2 if it names no controllers. Raises OSError or IndexError if
-    no such figure is found.
+    A line of /proc/PID/cgroup that names no controllers is of cgroup v2; cgroup v1 has the CPU's
+    figures in a folder of their own. Raises OSError or IndexError if no such figure is found.
     """
     for group in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
         _, controllers, path = group.split(":", 2)

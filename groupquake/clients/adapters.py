@@ -56,7 +56,7 @@ class Adapter:
         if name not in ADAPTERS:
             raise AdapterError(f"there is no client {name!r}; {nearest(name, ADAPTERS)}")
         content = tomllib.loads(read_regular(SOURCES / name / "adapter.toml").decode())
-        return msgspec.convert({"name": name, **content}, cls)
+        return msgspec.convert({**content, "name": name}, cls)
 
     @property
     def missing(self) -> str | None:

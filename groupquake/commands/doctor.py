@@ -77,7 +77,7 @@ class Diagnosis:
 
     @property
     def refused(self) -> list[str]:
-        """What a run needs and is known not to get; without any it is possible."""
+        """What a run needs and does not get; if there is none, a run is possible."""
         return [item.what for item in self.items if item.is_needed and item.state == "no"]
 
     @property
@@ -278,6 +278,8 @@ def doctor(
     Nothing is created. --switch-on changes the levels of loggers alone; lines go where the
     brokers' log4j file sends them: put what --log4j prints there first, and restart the brokers.
     """
+    if log4j and Console().as_json:
+        raise click.UsageError("--log4j prints what is no JSON; leave out --json")
     properties = read_checked(client_properties)
     with connected(bootstrap, properties) as client:
         found = examine(client, prefix)

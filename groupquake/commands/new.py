@@ -7,10 +7,9 @@ from typing import Any
 import click
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from groupquake.commands.options import writing
 from groupquake.commands.show import in_words, usual_ms
 from groupquake.console import Console
-from groupquake.exits import Exit
+from groupquake.exits import Exit, writing
 from scenarios import ScenarioError, load
 from scenarios.durations import format_ms, parse_ms
 from scenarios.timing import MIN_SESSION_MS

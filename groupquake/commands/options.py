@@ -1,8 +1,7 @@
 """Options that several commands share, and the experiment that they name."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -104,21 +103,26 @@ def spark_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_spark
 
 
-@contextmanager
-def writing(what: str, advice: str = "") -> Iterator[None]:
-    """Raise UsageError for an OSError in the block: what cannot be written, why, what to do."""
-    try:
-        yield
-    except OSError as error:
-        raise click.UsageError(f"{what} ({error.strerror}){advice}") from error
-
-
 def is_port(text: str) -> bool:
     """Whether text is the number of a TCP port."""
     return re.fullmatch("[0-9]{1,5}", text) is not None and 0 < int(text) < 65536
 
 
-# Each is the `type` of an option, and raises BadParameter.
+def resolve(
+    name: str, kafka: str | None, coordinator: str | None, settings: Sequence[str]
+) -> "Experiment":
+    """Load an experiment by file or library name, with the changes of the command line."""
+    from scenarios import find  # noqa: PLC0415 (the models load slowly)
+
+    experiment = find(name)
+    cluster = {"version": kafka, "coordinator": coordinator}
+    # quoted, since YAML reads `4.3` as a number
+    chosen = [f'cluster.{key}="{value}"' for key, value in cluster.items() if value]
+    changes = [*settings, *chosen]
+    return experiment.override(changes) if changes else experiment
+
+
+# Each that follows is the `type` of an option, and raises BadParameter.
 
 
 def duration(text: str) -> int:
@@ -138,17 +142,3 @@ def servers(text: str) -> str:
         if not (host and colon and is_port(port)):
             raise click.BadParameter(f"'{server}' is not a server; write HOST:PORT,HOST:PORT,…")
     return text
-
-
-def resolve(
-    name: str, kafka: str | None, coordinator: str | None, settings: Sequence[str]
-) -> "Experiment":
-    """Load an experiment by file or library name, with the changes of the command line."""
-    from scenarios import find  # noqa: PLC0415 (the models load slowly)
-
-    experiment = find(name)
-    cluster = {"version": kafka, "coordinator": coordinator}
-    # quoted, since YAML reads `4.3` as a number
-    chosen = [f'cluster.{key}="{value}"' for key, value in cluster.items() if value]
-    changes = [*settings, *chosen]
-    return experiment.override(changes) if changes else experiment

@@ -5,9 +5,9 @@ from pathlib import Path
 import click
 
 from chaos.plan import make_plan
-from groupquake.commands.options import experiment_options, output_options, resolve, writing
+from groupquake.commands.options import experiment_options, output_options, resolve
 from groupquake.console import Console
-from groupquake.exits import Exit
+from groupquake.exits import Exit, writing
 from groupquake.simulate.forecast import foresee
 from groupquake.simulate.table import lines
 from scenarios.fields import BIG_SEED

@@ -131,6 +131,7 @@ def ready(host: str, port: int, kafka: str, coordinator: str) -> Target:
     with closing(Connection(host, port, "scout")) as connection:
         served = negotiate(connection, ("METADATA", "FIND_COORDINATOR", "DESCRIBE_CONFIGS"))
         newest = {api: highest for api, (_, highest) in served.items()}
+        # these two in versions that every broker has, whose bodies are the smallest
         queries = _BrokerQueries(connection, {**newest, "CREATE_TOPICS": 2, "HEARTBEAT": 0})
         topic_id = queries.topic()
         queries.wait_for_coordinator()
@@ -150,7 +151,7 @@ def ready(host: str, port: int, kafka: str, coordinator: str) -> Target:
 
 @dataclass(frozen=True, slots=True)
 class _BrokerQueries:
-    """Queries of the broker before the first sequence, each API in one version."""
+    """Queries of the broker before the first sequence, in `versions` by API."""
 
     connection: Connection
     versions: Mapping[str, int]

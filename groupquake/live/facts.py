@@ -31,7 +31,7 @@ _LINES = finder_of(
 _JOINS = "JOIN_GROUP"
 
 Timed = tuple[float, Callable[[], None]]
-"""When a line was written, in UTC epoch milliseconds, and what notes what it says."""
+"""When a line was written, in UTC epoch milliseconds, and a function that takes what it says."""
 
 
 @dataclass(slots=True)

@@ -8,9 +8,9 @@ from typing import Any
 import click
 
 from groupquake import folders
-from groupquake.commands.options import output_options, writing
+from groupquake.commands.options import output_options
 from groupquake.console import Console
-from groupquake.exits import Exit
+from groupquake.exits import Exit, writing
 from groupquake.nightly.night import Night, put
 from groupquake.nightly.suite import Job, Suite, find, jobs, load_suite
 from groupquake.signals import SIGNALS

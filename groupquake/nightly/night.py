@@ -258,7 +258,10 @@ def read_verdict(folder: Path | None) -> Json | None:
 
 
 def table(folders: Iterable[Path]) -> list[str]:
-    """Return lines: a table of judged runs, with the rebalances of the impact; then, why."""
+    """Return the lines of a table of judged runs, and of the first reason of each verdict.
+
+    The table has the verdict, and the rebalances of each group in the impact phase.
+    """
     import pandas as pd  # noqa: PLC0415 (it loads slowly)
 
     rows, reasons = [], []

@@ -8,11 +8,10 @@ from typing import Any
 import click
 
 from chaos.plan import make_plan
-from groupquake.commands.options import writing
 from groupquake.commands.run import repeated, run
 from groupquake.commands.run_options import RunOptions
 from groupquake.console import Console
-from groupquake.exits import Exit
+from groupquake.exits import Exit, writing
 from groupquake.nightly.night import read_verdict
 from groupquake.shrink.reduction import Reduction, written
 from groupquake.shrink.root import Root, of_forecast, of_verdict

@@ -13,9 +13,9 @@ import click
 from chaos.clusters import ClusterError
 from groupquake import folders
 from groupquake.clients.adapters import AdapterError, command_of
-from groupquake.commands.options import output_options, writing
+from groupquake.commands.options import output_options
 from groupquake.console import Console
-from groupquake.exits import Exit
+from groupquake.exits import Exit, writing
 from groupquake.nightly.night import CODES, Night, read_verdict
 from groupquake.nightly.suite import Job, Platform
 from groupquake.signals import SIGNALS

@@ -275,11 +275,11 @@ def versions_of(profile: Profile) -> Mapping[str, int]:
     """Return the newest versions that the release of a profile knows."""
     found = re.match(r"\d+\.\d+", profile.name.removeprefix("kip-345-"))
     release = FIRST_WITH_JOIN_9 if found is None else number(found[0])
-    has_9, lacks_7 = release >= FIRST_WITH_JOIN_9, release < FIRST_WITH_JOIN_7
-    join = FIRST_JOIN_WITH_SKIP_ASSIGNMENT if has_9 else FIRST_JOIN_WITH_PROTOCOL_TYPE
+    has_join_9, lacks_join_7 = release >= FIRST_WITH_JOIN_9, release < FIRST_WITH_JOIN_7
+    join = FIRST_JOIN_WITH_SKIP_ASSIGNMENT if has_join_9 else FIRST_JOIN_WITH_PROTOCOL_TYPE
     return {
-        "JOIN_GROUP": join - lacks_7,
-        "SYNC_GROUP": FIRST_SYNC_WITH_PROTOCOL - lacks_7,
+        "JOIN_GROUP": join - lacks_join_7,
+        "SYNC_GROUP": FIRST_SYNC_WITH_PROTOCOL - lacks_join_7,
         "HEARTBEAT": 4,
         "LEAVE_GROUP": 4,
         "OFFSET_COMMIT": 8,

@@ -165,8 +165,8 @@ def _committed(log: GroupLines, place: int, client: str) -> dict[tuple[str, int]
 
 def _fetch(group: str, topic: str, partition: int, offset: int, logged: Json) -> None:
     """Make a logged request an OffsetFetch of one partition."""
-    before = logged["requestHeader"]
-    before |= header(OFFSET_FETCH, FETCH_VERSION, before["correlationId"] + 1, before["clientId"])
+    head = logged["requestHeader"]
+    head |= header(OFFSET_FETCH, FETCH_VERSION, head["correlationId"] + 1, head["clientId"])
     asked = {"name": topic, "partitionIndexes": [partition]}
     answered = {
         "partitionIndex": partition, "committedOffset": offset, "committedLeaderEpoch": 0,

@@ -1,7 +1,7 @@
 """What must hold after every step of the coordinator, as the protocol and KIP-345 promise it.
 
 In goes one step: the scene before and after, the event and its effects; out come the invariants
-that it breaks. That every request is answered at last is checked by `search.Waiting`.
+that it breaks.
 """
 
 from collections.abc import Callable, Iterator, Mapping

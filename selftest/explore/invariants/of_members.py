@@ -38,6 +38,7 @@ def answered_once(step: Stepped) -> Iterator[str]:
 
 def answered_at_last(step: Stepped) -> Iterator[str]:
     """Each request is answered at last."""
+    # here: before its broker resigns; that none waits for ever is checked by `search.Waiting`
     waits = any(p.phase in WAITING for p in step.after.processes)
     if isinstance(step.event, Unloaded) and waits:
         yield "a broker that resigns leaves a request without a response"
