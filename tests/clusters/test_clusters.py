@@ -171,4 +171,4 @@ def test_workers_without_our_packages(cluster: Standalone, report: Report, evide
     assert done.code == Exit.USAGE, done.err
     errors = [line for line in done.err.splitlines() if not line.startswith("[")]
     assert len(errors) == 1, done.err
-    assert "Spark's workers have no Python module pyarrow; leave `--archive none` out" in errors[0]
+    assert "Spark's workers have no Python module reports; leave `--archive none` out" in errors[0]
