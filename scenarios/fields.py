@@ -102,12 +102,12 @@ class Part(BaseModel):
 
 
 def by_key(
-    tags: Mapping[str, str], otherwise: str | None = None, words: Collection[object] = ()
+    forms: Mapping[str, type], otherwise: type | None = None, words: Collection[object] = ()
 ) -> Callable[[object], str | None]:
-    """Return a function that tells which form of a union a value has: the tag of that form.
+    """Return a function that tells which form of a union a value has: the name of its class.
 
-    `tags` has the tag of a mapping by a key that only this form has; a `Part` has the name of its
-    class. A value among `words` is a `Word`, and whatever has none of the keys is `otherwise`.
+    `forms` has the class of a mapping by a key that only this form has. A value among `words` is a
+    `Word`, and whatever has none of the keys is `otherwise`.
     """
 
     def tag(value: object) -> str | None:
@@ -116,6 +116,7 @@ def by_key(
         if isinstance(value, Part):
             return type(value).__name__
         keys = value if isinstance(value, dict) else ()
-        return next((name for key, name in tags.items() if key in keys), otherwise)
+        form = next((form for key, form in forms.items() if key in keys), otherwise)
+        return None if form is None else form.__name__
 
     return tag

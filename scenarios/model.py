@@ -29,7 +29,7 @@ from scenarios.fields import (
     is_count,
 )
 from scenarios.problems import shown
-from scenarios.releases import Coordinator
+from scenarios.releases import DEFAULT_RELEASE, Coordinator
 from scenarios.wire_scripts import WireScript
 
 Kind = Literal["static", "dynamic"]
@@ -100,7 +100,7 @@ class Cluster(Part):
     broker_ids: SomeItems[BrokerId] | None = None
     """The ids of the brokers of an external cluster, found out when it is used. The brokers that
     groupquake starts are 1, 2, …."""
-    version: Version = "4.3.0"
+    version: Version = DEFAULT_RELEASE
     """The Kafka release."""
     coordinator: Coordinator | None = None
     """The group coordinator; by default the one that the release runs by default."""
@@ -390,11 +390,11 @@ class Clients(Part):
     """`kept`: a rule that any client breaks is a `fail`. `shown`: it is listed, and no fail."""
 
 
-_FORMS = {"unowned": "Ownership", "moved": "Movement", "clients": "Clients"}
+_FORMS = {"unowned": Ownership, "moved": Movement, "clients": Clients}
 Expected = Annotated[
     Annotated[Expectation, Tag("Expectation")]
     | Annotated[Ownership, Tag("Ownership")]
     | Annotated[Movement, Tag("Movement")]
     | Annotated[Clients, Tag("Clients")],
-    Discriminator(by_key(_FORMS, "Expectation")),
+    Discriminator(by_key(_FORMS, Expectation)),
 ]

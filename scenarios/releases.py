@@ -16,6 +16,9 @@ from scenarios.problems import shown
 VERSION = r"[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}"
 """How a release is written."""
 
+DEFAULT_RELEASE = "4.3.0"
+"""The release where none is named."""
+
 Coordinator = Literal["scala", "java"]
 
 

@@ -73,11 +73,11 @@ class When(Part):
 
 
 _FORMS = {
-    "leader-member-of": "LeaderMemberOf",
-    "names": "Names",
-    "coordinator-of": "CoordinatorOf",
-    "partition-leader": "PartitionLeader",
-    "brokers": "Brokers",
+    "leader-member-of": LeaderMemberOf,
+    "names": Names,
+    "coordinator-of": CoordinatorOf,
+    "partition-leader": PartitionLeader,
+    "brokers": Brokers,
 }
 
 MemberTarget = Annotated[

@@ -41,6 +41,7 @@ from chaos.timing import (
 )
 from chaos.waiting import until
 from scenarios.external import Verb
+from scenarios.releases import DEFAULT_RELEASE
 
 HEAP_MB = 256
 AFTER = "after-"
@@ -201,7 +202,7 @@ class LocalCluster(Cluster):
             raise ClusterError(f"{count} brokers need {count} different ports, not {ports}")
         self._run_id = run_id
         self._folder = folder.absolute()
-        self._version = settings.get("version", "4.3.0")
+        self._version = settings.get("version", DEFAULT_RELEASE)
         self._coordinator = settings.get("coordinator", "java")
         self._release = release_of(self._version, self._coordinator)
         chosen = choosing(self._version, self._coordinator)

@@ -5,9 +5,10 @@ from pathlib import Path
 import click
 
 from chaos.clusters import image as images
+from groupquake.commands.options import kafka_option
 from groupquake.console import Console
 from groupquake.exits import Exit
-from groupquake.fuzz.command import fuzz, kafka_option
+from groupquake.fuzz.command import fuzz
 
 
 @click.group()

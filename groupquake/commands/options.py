@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import click
 
 from groupquake.console import OUTPUT
-from scenarios.releases import Coordinator
+from scenarios.releases import DEFAULT_RELEASE, Coordinator
 
 if TYPE_CHECKING:
     from scenarios import Experiment
@@ -19,6 +19,9 @@ coordinator_option = click.option(
     "--coordinator",
     type=click.Choice(get_args(Coordinator)),
     help="Group coordinator, for releases with two. [the release's default]",
+)
+kafka_option = click.option(
+    "--kafka", metavar="VERSION", default=DEFAULT_RELEASE, show_default=True, help="Kafka release."
 )
 master_option = click.option(
     "--master", default="local[*]", show_default=True, help="Spark master for the analysis."

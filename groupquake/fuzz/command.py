@@ -7,7 +7,7 @@ import click
 
 from chaos.errors import UnreachableError
 from groupquake import folders
-from groupquake.commands.options import coordinator_option, is_port
+from groupquake.commands.options import coordinator_option, is_port, kafka_option
 from groupquake.console import Console
 from groupquake.exits import Exit
 from groupquake.fuzz.campaign import Campaign
@@ -18,19 +18,12 @@ from groupquake.fuzz.target import Target, own_broker, ready
 from loadtest.wire import WireError
 from reference_coordinator.classic.releases import default_coordinator, profile_for
 from scenarios.fields import BIG_SEED
-from scenarios.model import Cluster
 
 CODES = {
     Verdict.EXPLAINED: Exit.PASS,
     Verdict.UNEXPLAINED: Exit.FAIL,
     Verdict.UNKNOWN: Exit.UNKNOWN,
 }
-
-
-kafka_option = click.option(
-    "--kafka", metavar="VERSION", default=Cluster().version, show_default=True,
-    help="Kafka release.",
-)  # fmt: skip
 
 
 def _address(text: str) -> tuple[str, int]:

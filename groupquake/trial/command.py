@@ -13,7 +13,7 @@ import click
 from chaos.clusters import ClusterError
 from groupquake import folders
 from groupquake.clients.adapters import AdapterError, command_of
-from groupquake.commands.options import output_options
+from groupquake.commands.options import kafka_option, output_options
 from groupquake.console import Console
 from groupquake.exits import Exit, writing
 from groupquake.nightly.night import CODES, Night, read_verdict
@@ -39,8 +39,6 @@ from scenarios.problems import nearest
 from scenarios.releases import line_of
 
 Json = dict[str, Any]
-brokers_option = click.option("--kafka", metavar="VERSION", default="4.3.0", show_default=True,
-                              help="Release of the brokers.")  # fmt: skip
 
 
 @click.command(
@@ -58,7 +56,7 @@ brokers_option = click.option("--kafka", metavar="VERSION", default="4.3.0", sho
     help="A client that comes with groupquake, `all` of them, or your own program as"
     " NAME=COMMAND, with fields such as {bootstrap} in it. Repeatable.",
 )
-@brokers_option
+@kafka_option
 @click.option(
     "--experiments",
     metavar="NAME,NAME,…",

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import click
 
+from groupquake.commands.options import kafka_option
 from groupquake.console import Console
 from groupquake.exits import Exit
-from groupquake.trial.command import brokers_option, candidates_of, carry_out, check_release
+from groupquake.trial.command import candidates_of, carry_out, check_release
 from groupquake.trial.error_cells import CELLS, Did, experiment, read
 from scenarios.fields import BIG_SEED
 
@@ -21,7 +22,7 @@ FIVE = (KAFKAS_OWN, "librdkafka-process", "franz-go", "aiokafka", "kafka-python"
 @click.command()
 @click.option("--client", "clients", metavar="NAME|COMMAND", multiple=True, default=FIVE,
               help="As for `trial`. Repeatable.", show_default=", ".join(FIVE))  # fmt: skip
-@brokers_option
+@kafka_option
 @click.option(
     "--trials", "directory", type=click.Path(file_okay=False, path_type=Path),
     default=Path("trials"), show_default=True,

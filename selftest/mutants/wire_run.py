@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from kafka_protocol import tap_lines
-from kafka_protocol.request_log import LOGGER, printed
+from kafka_protocol.request_log import LOGGER, PARTS_MS, printed
 from reports.judgement.log.log_places import Level, Split, log_of
 from reports.judgement.recording import Line, Recording
 from reports.judgement.run.run_folder import RunFolder
 from selftest.mutants.synthesized_run import with_timestamps
 
-OF_BROKER = ("requestQueueTimeMs", "localTimeMs", "responseQueueTimeMs", "sendTimeMs")
+OF_BROKER = tuple(part for part in PARTS_MS if part != "remoteTimeMs")
 """Times within a broker, which the wire does not show."""
 
 

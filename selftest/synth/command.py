@@ -5,11 +5,11 @@ from pathlib import Path
 import click
 
 from groupquake.console import Console
-from groupquake.exits import Exit
+from groupquake.exits import Exit, writing
 from kafka_protocol.log_line import is_numbered
 from reference_coordinator.classic.releases import profile_for
 from scenarios.fields import BIG_SEED
-from scenarios.model import Cluster
+from scenarios.releases import DEFAULT_RELEASE
 from selftest.synth.folder import make
 from selftest.synth.spec import MIXES, Spec
 
@@ -25,7 +25,7 @@ from selftest.synth.spec import MIXES, Spec
               help="The run folder to make.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, BIG_SEED), default=0, show_default=True,
               help="Decides everything.")  # fmt: skip
-@click.option("--kafka", metavar="VERSION", default=Cluster().version, show_default=True,
+@click.option("--kafka", metavar="VERSION", default=DEFAULT_RELEASE, show_default=True,
               help="Kafka release, from 4.0 on.")  # fmt: skip
 def synth(groups: int, seconds: float, mix: str, output: Path, seed: int, kafka: str) -> Exit:
     """Write a run folder of simulated groups, for `groupquake report`.
@@ -37,9 +37,7 @@ def synth(groups: int, seconds: float, mix: str, output: Path, seed: int, kafka:
         raise click.UsageError(f"--kafka {kafka}: logs are simulated for releases from 4.0 on")
     if output.exists():
         raise click.UsageError(f"{output} exists; give a folder that is to be made")
-    try:
+    with writing(f"{output}: cannot be written"):
         made = make(Spec(groups, seconds, mix, seed, kafka, profile), output, Console().progress)
-    except OSError as error:
-        raise click.UsageError(f"{output}: cannot be written ({error.strerror})") from error
     Console.result(f"{output}: {made.bytes / 1e6:,.1f} MB, {made.lines:,} lines")
     return Exit.PASS
